@@ -1,0 +1,299 @@
+"""What a run is: three frozen dataclasses, read from a TOML recipe, written to config.json.
+
+    recipe = [text] how characters become tokens
+           + [model] the network, in the paper's terms
+           + [training] how its weights are found
+
+A recipe sets fields; a flag (`--set section.key=value`) overrides one. Every value is checked when the dataclass is
+made, so nothing downstream needs to ask whether a configuration makes sense.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from prpn.errors import ConfigError
+
+
+def _require(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise ConfigError(sentence)
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """How text becomes tokens; saved with the model so that later text is treated as the training text was."""
+
+    corpus: str = ""
+    """Embedded corpus to train on when no text is given; empty: text must be given."""
+    tokenizer: Literal["unicode", "penn", "characters", "none"] = "unicode"
+    lowercase: bool = False
+    digits: Literal["keep", "N"] = "keep"
+    """`N` writes each run of digits as one `N`."""
+    line_ends: bool = True
+    """Whether each line is closed by `</s>`; false where a line end means nothing (text8)."""
+    blank_lines: bool = False
+    """Whether a line without tokens is still closed by `</s>`, as in WikiText's token counts; false skips it."""
+    minimum_count: int = 1
+    maximum_size: int = 0
+    """Largest vocabulary, special tokens included; 0: no limit."""
+    held_out: float = 0.05
+    """Share of the text, from its end, kept for validation when no validation file is given."""
+
+    def __post_init__(self) -> None:
+        _check_types(self, "text")
+        _require(self.minimum_count >= 1, "text.minimum_count must be at least 1: a word is known once it was seen")
+        _require(
+            self.maximum_size == 0 or self.maximum_size >= 3,
+            f"text.maximum_size = {self.maximum_size} leaves an empty vocabulary; give 3 or more, or 0 for no limit",
+        )
+        _require(0 < self.held_out < 1, "text.held_out is a share of the text: give a number between 0 and 1")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The network in the paper's terms; `flavour` says whose equations hold where paper and released code differ."""
+
+    flavour: Literal["paper", "released"] = "released"
+    embedding: int = 200
+    hidden: int = 400
+    layers: int = 2
+    residual_blocks: int = 0
+    tied: bool = True
+    """Whether the decoder shares its weights with the embedding."""
+    lookback: int = 5
+    """L: the parsing convolution sees L + 1 tokens."""
+    temperature: float = 10.0
+    """τ: sharpness of the gates, up to infinity (hard 0/1 gates)."""
+    memory_slots: int = 15
+    """N_m: how many past states can be read."""
+    gates: Literal["hard", "soft"] = "hard"
+    """`hard` is piecewise linear (hardtanh), `soft` its smooth counterpart."""
+    parsing: bool = True
+    reading_attention: bool = True
+    predict_attention: bool = True
+    dropout_in_out: float = 0.0
+    dropout_between: float = 0.0
+    dropout_recurrent: float = 0.0
+    dropout_attention: float = 0.0
+    builder: Literal["paper", "unbiased"] = "paper"
+    """How distances become a tree unless the user says otherwise."""
+
+    def __post_init__(self) -> None:
+        _check_types(self, "model")
+        for name in ("embedding", "hidden", "layers", "memory_slots"):
+            _require(getattr(self, name) >= 1, f"model.{name} = {getattr(self, name)}: a network needs at least 1")
+        for name in ("residual_blocks", "lookback"):
+            _require(getattr(self, name) >= 0, f"model.{name} = {getattr(self, name)}: give 0 or more")
+        _require(
+            self.temperature > 0,
+            f"model.temperature = {self.temperature}: τ is positive (inf for hard 0/1 gates); 0 would halve every gate",
+        )
+        for name in ("in_out", "between", "recurrent", "attention"):
+            rate = getattr(self, f"dropout_{name}")
+            _require(0 <= rate < 1, f"model.dropout_{name} = {rate}: a dropout rate lies in [0, 1)")
+        _require(
+            not self.parsing or self.reading_attention or self.predict_attention,
+            "model.parsing is on but both attentions are off: the distances would steer nothing; "
+            "set model.parsing = false for a plain LSTM",
+        )
+        _require(
+            self.flavour == "paper" or not self.parsing or self.hidden % 2 == 0,
+            f"model.hidden = {self.hidden}: the released flavour reads each distance from one half of the channels; "
+            "give an even number",
+        )
+
+    @property
+    def head_groups(self) -> int:
+        """The released code reads each distance from its own half of the channels, the paper both from all."""
+        return 2 if self.flavour == "released" else 1
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How the weights are found. Budgets are steps or epochs, never minutes, so that a run can be repeated."""
+
+    batching: Literal["stream", "sentences"] = "stream"
+    batch_size: int = 64
+    bptt: int = 35
+    """Time steps back-propagated through at once; sentences are never cut."""
+    epochs: int = 0
+    steps: int = 0
+    """The run ends with whichever budget is spent first; 0: no such limit."""
+    learning_rate: float = 0.003
+    beta1: float = 0.0
+    beta2: float = 0.999
+    epsilon: float = 1e-9
+    weight_decay: float = 1e-6
+    clip: float = 1.0
+    """Largest norm of the gradient over all parameters; 0: no clipping."""
+    schedule: Literal["plateau", "cosine", "constant"] = "plateau"
+    warmup_steps: int = 0
+    cosine_floor: float = 0.0
+    """Share of the learning rate left at the end of the cosine."""
+    plateau_factor: float = 0.5
+    plateau_patience: int = 2
+    """Bad epochs in a row before the learning rate falls."""
+    plateau_watch: Literal["validation", "training"] = "validation"
+    early_stopping: int = 0
+    """Evaluations in a row without a better held-out loss before the run ends; 0: never."""
+    evaluate_every: int = 0
+    """Steps between evaluations; 0: once an epoch."""
+    checkpoint_every: int = 500
+    """Steps between checkpoints; one is also written after every evaluation."""
+    average: float = 0.0
+    """Decay of the exponential moving average of the weights that is evaluated and kept; 0: the weights themselves."""
+    random_offset: bool = True
+    """Whether each epoch cuts the stream at a new random place."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        _check_types(self, "training")
+        _require(self.batch_size >= 1, "training.batch_size must be at least 1")
+        _require(self.bptt >= 1, "training.bptt must be at least 1")
+        for name in (
+            "epochs", "steps", "warmup_steps", "plateau_patience", "early_stopping", "evaluate_every", "seed", "clip",
+            "weight_decay",
+        ):  # fmt: skip
+            _require(getattr(self, name) >= 0, f"training.{name} = {getattr(self, name)}: give 0 or more")
+        _require(self.epochs > 0 or self.steps > 0, "a run needs an end: set training.epochs or training.steps")
+        _require(self.checkpoint_every >= 1, "training.checkpoint_every must be at least 1")
+        for name in ("learning_rate", "epsilon"):
+            _require(getattr(self, name) > 0, f"training.{name} = {getattr(self, name)}: give a positive number")
+        for name in ("beta1", "beta2", "average"):
+            _require(0 <= getattr(self, name) < 1, f"training.{name} = {getattr(self, name)}: it lies in [0, 1)")
+        _require(0 < self.plateau_factor < 1, "training.plateau_factor must lie between 0 and 1")
+        _require(0 <= self.cosine_floor <= 1, "training.cosine_floor must lie in [0, 1]")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One experiment: a TOML file with a description and the three sections."""
+
+    name: str
+    description: str = ""
+    text: TextConfig = field(default_factory=TextConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=1))
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as JSON-ready values; infinity is written as the string `inf`."""
+
+        def plain(value: Any) -> Any:
+            return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+        sections = {key: {k: plain(v) for k, v in dataclasses.asdict(getattr(self, key)).items()} for key in SECTIONS}
+        return {"name": self.name, "description": self.description, **sections}
+
+    def override(self, assignments: Sequence[str]) -> Recipe:
+        """Apply `section.key=value` overrides, in order."""
+        values: dict[str, Any] = self.to_json()
+        for assignment in assignments:
+            path, equals, text = assignment.partition("=")
+            section, _, key = path.strip().partition(".")
+            _require(bool(equals and key), f"--set {assignment}: write section.key=value, such as training.epochs=5")
+            _require(section in SECTIONS, f"--set {assignment}: unknown section{_nearest(section, SECTIONS)}")
+            values[section] = {**values[section], key: _value_of(text.strip())}
+        return recipe_from(values, self.name)
+
+
+SECTIONS: dict[str, type] = {"text": TextConfig, "model": ModelConfig, "training": TrainingConfig}
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with the package."""
+    return sorted(entry.name[:-5] for entry in _recipe_folder().iterdir() if entry.name.endswith(".toml"))
+
+
+def load_recipe(name_or_path: str) -> Recipe:
+    """A recipe by its name in the package, or from a TOML file."""
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or path.is_file():
+        if not path.is_file():
+            raise ConfigError(f"{path}: no such recipe file; give a TOML file or one of {', '.join(recipe_names())}")
+        text, name = path.read_text(encoding="utf-8"), path.stem
+    elif name_or_path in recipe_names():
+        text, name = (_recipe_folder() / f"{name_or_path}.toml").read_text(encoding="utf-8"), name_or_path
+    else:
+        names = recipe_names()
+        raise ConfigError(f"no recipe called {name_or_path}{_nearest(name_or_path, names)}; known: {', '.join(names)}")
+    try:
+        return recipe_from(tomllib.loads(text), name)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name_or_path}: not valid TOML: {error}") from None
+
+
+def recipe_from(values: Mapping[str, Any], name: str) -> Recipe:
+    """A recipe from nested plain values, as TOML and JSON give them."""
+    known = [f.name for f in dataclasses.fields(Recipe)]
+    for key in values:
+        _require(key in known, f"recipe {name}: unknown section {key}{_nearest(key, known)}")
+    sections = {key: _section(key, values[key]) for key in SECTIONS if key in values}
+    return Recipe(name=str(values.get("name", name)), description=str(values.get("description", "")), **sections)
+
+
+def save_recipe(recipe: Recipe, path: Path) -> None:
+    """Write config.json."""
+    path.write_text(json.dumps(recipe.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_saved_recipe(path: Path) -> Recipe:
+    """Read config.json."""
+    try:
+        return recipe_from(json.loads(path.read_text(encoding="utf-8")), path.parent.name)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
+
+
+def _section(section: str, values: Any) -> Any:
+    _require(isinstance(values, Mapping), f"{section} must be a section of keys, not {values!r}")
+    kind = SECTIONS[section]
+    types = get_type_hints(kind)
+    converted = {}
+    for key, value in values.items():
+        _require(key in types, f"unknown key {section}.{key}{_nearest(key, list(types))}")
+        if types[key] is float and (isinstance(value, int) and not isinstance(value, bool) or value == "inf"):
+            value = float(value)
+        converted[key] = value
+    return kind(**converted)
+
+
+def _check_types(config: Any, section: str) -> None:
+    for key, expected in get_type_hints(type(config)).items():
+        value = getattr(config, key)
+        if get_origin(expected) is Literal:
+            choices = get_args(expected)
+            _require(value in choices, f"{section}.{key} = {value!r}: choose one of {', '.join(map(repr, choices))}")
+        else:
+            fits = isinstance(value, expected) and (expected is bool or not isinstance(value, bool))
+            _require(fits, f"{section}.{key} = {value!r}: expected {_KIND_NAMES[expected]}")
+            if expected is float:
+                _require(not math.isnan(value), f"{section}.{key} is not a number")
+
+
+_KIND_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def _value_of(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _nearest(name: str, known: Any) -> str:
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {matches[0]}?" if matches else f"; known: {', '.join(known)}"
+
+
+def _recipe_folder() -> Any:
+    return resources.files("prpn") / "recipes"
