@@ -1,0 +1,53 @@
+"""Cross-entropy of a large vocabulary without ever holding all logits: rows are scored in chunks.
+
+    loss = mean_r ( logsumexp(W x_r + b) − (W x_r + b)_{y_r} ),    ∂logits = softmax − onehot
+
+The gradient of a chunk is known as soon as its logits are, so it is folded into ∂x, ∂W and ∂b at once and the (R, V)
+matrices of logits and of their gradient are never stored.
+
+    # R rows, V vocabulary, E embedding
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+CHUNK = 256
+"""Rows scored at once."""
+
+
+def chunked_cross_entropy(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """Mean cross-entropy of targets (R,) under logits rows · weightᵀ + bias."""
+    loss: Tensor = _ChunkedCrossEntropy.apply(rows, weight, bias, targets)
+    return loss
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+        d_rows, d_weight, d_bias = torch.empty_like(rows), torch.zeros_like(weight), torch.zeros_like(bias)
+        total, buffer = rows.new_zeros(()), rows.new_empty(min(CHUNK, len(rows)), len(weight))
+        for start in range(0, len(rows), CHUNK):
+            chunk, wanted = rows[start : start + CHUNK], targets[start : start + CHUNK, None]
+            logits = torch.addmm(bias, chunk, weight.t(), out=buffer[: len(chunk)])
+            normaliser = logits.logsumexp(1, keepdim=True)
+            total += (normaliser - logits.gather(1, wanted)).sum()
+            surplus = logits.sub_(normaliser).exp_()
+            surplus.scatter_add_(1, wanted, surplus.new_full((), -1.0).expand(wanted.shape))
+            torch.mm(surplus, weight, out=d_rows[start : start + CHUNK])
+            d_weight.addmm_(surplus.t(), chunk)
+            d_bias += surplus.sum(0)
+        ctx.save_for_backward(d_rows, d_weight, d_bias)
+        ctx.count = len(rows)
+        return total / len(rows)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_loss: Tensor) -> tuple[Tensor | None, ...]:
+        d_rows, d_weight, d_bias = ctx.saved_tensors
+        scale = grad_loss / ctx.count
+        return d_rows * scale, d_weight * scale, d_bias * scale, None

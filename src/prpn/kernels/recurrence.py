@@ -1,0 +1,228 @@
+"""The reading recurrence with tapes that do not move and one hand-written backward through time.
+
+Autograd would record some twenty small operations a step and copy the last N states at each. Here the states of a layer
+lie on one tape [h; c] of N + T rows, a step reads its window in place, and the backward pass walks the tape once:
+
+    forward   window_t = tape[t : t+N],  tape[N+t] = [h_t; c_t]
+    backward  ∂tape[t : t+N] += s ⊗ ∂[h̃; c̃] + ∂a ⊗ [k; 0],  where ∂s = window · ∂[h̃; c̃]
+              ∂a = s (∂s − s·∂s) and ∂g = e (∂s − s·∂s) with e = exp(a − max a) / (Σ g exp(a − max a) + ε)
+
+Weight gradients are one product over all T·B rows after the loop. Layer normalisation y = (x − μ)/s has
+
+    ∂x = (∂y − mean ∂y − κ y Σ ∂y y) / s,    κ = 1/n (paper),  s / ((n − 1) σ̂) (released)
+
+    # T time, B batch, N memory slots, H hidden; oldest slot first
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from prpn.model.attention import EPSILON
+
+if TYPE_CHECKING:
+    from prpn.model.reading import Masks, ReadingLayer, Tapes
+
+
+def fast_recurrence(
+    layer: ReadingLayer,
+    gate_inputs: Tensor,
+    key_inputs: Tensor | None,
+    gates: Tensor,
+    past_hidden: Tensor,
+    past_cells: Tensor,
+    masks: Masks,
+) -> Tapes:
+    """The same as `prpn.model.reading.recurrence`."""
+    from prpn.model.reading import Tapes
+
+    tape, attention = _Recurrence.apply(
+        layer.hidden_norm.released,
+        gate_inputs,
+        key_inputs,
+        gates,
+        torch.cat([past_hidden, past_cells], -1),
+        None if key_inputs is None else layer.key_from_hidden,
+        layer.hidden_gates.weight,
+        layer.hidden_gates.bias,
+        layer.hidden_norm.gain,
+        layer.hidden_norm.bias,
+        layer.cell_norm.gain,
+        layer.cell_norm.bias,
+        masks.key_in,
+        masks.key_out,
+        masks.attention,
+        masks.recurrent,
+    )
+    hidden, cells = tape.chunk(2, -1)
+    return Tapes(hidden, cells, None if key_inputs is None else attention)
+
+
+class _Recurrence(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        released: bool,
+        gate_inputs: Tensor,
+        key_inputs: Tensor | None,
+        gates: Tensor,
+        past: Tensor,
+        key_weight: Tensor | None,
+        hidden_weight: Tensor,
+        hidden_bias: Tensor,
+        hidden_gain: Tensor,
+        hidden_shift: Tensor,
+        cell_gain: Tensor,
+        cell_shift: Tensor,
+        key_in: Tensor | None,
+        key_out: Tensor | None,
+        attention_mask: Tensor | None,
+        recurrent_mask: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        (steps, batch, slots), size = gates.shape, hidden_weight.shape[1]
+        tape = torch.cat([past, past.new_empty(steps, batch, 2 * size)])  # (N + T, B, 2H): [h; c]
+        summaries = past.new_empty(steps, batch, 2 * size)  # [h̃; c̃]
+        attention = torch.zeros_like(gates)  # s
+        relative = torch.zeros_like(gates)  # e: what s would be with its own gate open
+        strongest = gates.new_zeros((steps, batch, 1), dtype=torch.long)  # the slot whose score is subtracted
+        keys = past.new_empty(steps if key_inputs is not None else 0, batch, size)
+        activations = past.new_empty(steps, batch, 4 * size)  # σ(i), σ(f), tanh(ĉ), σ(o)
+        hidden_normed = past.new_empty(steps, batch, 4 * size)
+        cell_normed, shown = past.new_empty(2, steps, batch, size)
+        hidden_scales, cell_scales = past.new_empty(2, 2, steps, batch, 1)  # s and κ of each normalisation
+        for t in range(steps):
+            previous, window = tape[slots + t - 1, :, :size], tape[t : t + slots].transpose(0, 1)  # (B, N, 2H)
+            if key_inputs is not None:
+                assert key_weight is not None
+                key = keys[t]
+                torch.addmm(key_inputs[t], _masked(previous, key_in, t), key_weight.t(), out=key)
+                if key_out is not None:
+                    key.mul_(key_out[t])
+                scores = torch.bmm(window[..., :size], key[:, :, None]).squeeze(2).div_(math.sqrt(size))  # (B, N)
+                peak, strongest[t] = scores.max(-1, keepdim=True)
+                exponential = scores.sub_(peak).exp_()
+                weights = exponential * gates[t]
+                normaliser = weights.sum(-1, keepdim=True).add_(EPSILON)
+                torch.div(weights, normaliser, out=attention[t])
+                torch.div(exponential, normaliser, out=relative[t])
+                summary = torch.bmm(_masked(attention[t], attention_mask, t)[:, None], window).squeeze(1)
+                summaries[t] = summary
+            else:
+                summaries[t] = tape[slots + t - 1]
+            summary = summaries[t]
+            recalled = summary[:, :size] if recurrent_mask is None else summary[:, :size] * recurrent_mask
+            update = torch.addmm(hidden_bias, recalled, hidden_weight.t())  # (B, 4H)
+            _normalise(update, released, hidden_normed[t], hidden_scales[:, t])
+            update = torch.addcmul(gate_inputs[t], hidden_normed[t], hidden_gain, out=update).add_(hidden_shift)
+            active = activations[t]
+            torch.sigmoid(update, out=active)
+            torch.tanh(update[:, 2 * size : 3 * size], out=active[:, 2 * size : 3 * size])
+            write, keep, candidate, show = active.chunk(4, -1)
+            cell = tape[slots + t, :, size:]
+            torch.mul(keep, summary[:, size:], out=cell)
+            cell.addcmul_(write, candidate)
+            _normalise(cell, released, cell_normed[t], cell_scales[:, t])
+            torch.addcmul(cell_shift, cell_normed[t], cell_gain, out=shown[t]).tanh_()
+            torch.mul(show, shown[t], out=tape[slots + t, :, :size])
+        ctx.save_for_backward(
+            tape, gates, summaries, attention, relative, strongest, keys, activations, hidden_normed, cell_normed,
+            shown, hidden_scales, cell_scales, key_weight, hidden_weight, hidden_gain, cell_gain, key_in, key_out,
+            attention_mask, recurrent_mask,
+        )  # fmt: skip
+        ctx.mark_non_differentiable(attention)
+        return tape, attention
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_tape: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        (
+            tape, gates, summaries, attention, relative, strongest, keys, activations, hidden_normed, cell_normed,
+            shown, hidden_scales, cell_scales, key_weight, hidden_weight, hidden_gain, cell_gain, key_in, key_out,
+            attention_mask, recurrent_mask,
+        ) = ctx.saved_tensors  # fmt: skip
+        (steps, batch, slots), size = gates.shape, hidden_weight.shape[1]
+        d_tape = grad_tape.clone()
+        d_gates = torch.zeros_like(gates)
+        d_keys, d_shown = torch.empty_like(keys), torch.empty_like(shown)
+        d_updates, d_products = torch.empty_like(activations), torch.empty_like(activations)
+        d_summary = tape.new_empty(batch, 2 * size)
+        for t in reversed(range(steps)):
+            write, keep, candidate, show = activations[t].chunk(4, -1)
+            d_hidden, d_cell = d_tape[slots + t, :, :size], d_tape[slots + t, :, size:]
+            d_write, d_keep, d_candidate, d_show = d_updates[t].chunk(4, -1)
+            torch.mul(d_hidden, shown[t], out=d_show).mul_(show * (1 - show))
+            torch.mul(d_hidden, show, out=d_shown[t]).mul_(1 - shown[t] * shown[t])
+            d_cell = d_cell + _normalise_backward(d_shown[t] * cell_gain, cell_normed[t], cell_scales[:, t])
+            torch.mul(d_cell, candidate, out=d_write).mul_(write * (1 - write))
+            torch.mul(d_cell, summaries[t, :, size:], out=d_keep).mul_(keep * (1 - keep))
+            torch.mul(d_cell, write, out=d_candidate).mul_(1 - candidate * candidate)
+            d_products[t] = _normalise_backward(d_updates[t] * hidden_gain, hidden_normed[t], hidden_scales[:, t])
+            torch.mm(d_products[t], hidden_weight, out=d_summary[:, :size])
+            if recurrent_mask is not None:
+                d_summary[:, :size].mul_(recurrent_mask)
+            torch.mul(d_cell, keep, out=d_summary[:, size:])
+            if key_weight is None:
+                d_tape[slots + t - 1] += d_summary
+                continue
+            window, d_window = (x[t : t + slots].transpose(0, 1) for x in (tape, d_tape))  # (B, N, 2H)
+            d_attention = _masked(torch.bmm(window, d_summary[:, :, None]).squeeze(2), attention_mask, t)  # (B, N)
+            d_attention -= (d_attention * attention[t]).sum(-1, keepdim=True)
+            torch.mul(relative[t], d_attention, out=d_gates[t])
+            d_scores = attention[t] * d_attention
+            d_scores.scatter_add_(1, strongest[t], -d_scores.sum(-1, keepdim=True)).div_(math.sqrt(size))
+            d_window.baddbmm_(_masked(attention[t], attention_mask, t)[:, :, None], d_summary[:, None])
+            d_window[..., :size].baddbmm_(d_scores[:, :, None], keys[t][:, None])
+            d_key = torch.bmm(d_scores[:, None], window[..., :size]).squeeze(1)  # (B, H)
+            d_keys[t] = _masked(d_key, key_out, t)
+            d_tape[slots + t - 1, :, :size] += _masked(torch.mm(d_keys[t], key_weight), key_in, t)
+        previous = _masked(tape[slots - 1 : -1, :, :size], key_in)  # (T, B, H): h_{t−1} as the key saw it
+        recalled = summaries[..., :size] if recurrent_mask is None else summaries[..., :size] * recurrent_mask
+        rows = d_products.flatten(0, 1)
+        return (
+            None,
+            d_updates,
+            None if key_weight is None else d_keys,
+            d_gates,
+            d_tape[:slots],
+            None if key_weight is None else d_keys.flatten(0, 1).t() @ previous.flatten(0, 1),
+            rows.t() @ recalled.flatten(0, 1),
+            rows.sum(0),
+            (d_updates * hidden_normed).sum((0, 1)),
+            d_updates.sum((0, 1)),
+            (d_shown * cell_normed).sum((0, 1)),
+            d_shown.sum((0, 1)),
+            None,
+            None,
+            None,
+            None,
+        )
+
+
+def _masked(x: Tensor, mask: Tensor | None, t: int | None = None) -> Tensor:
+    return x if mask is None else x * (mask if t is None else mask[t])
+
+
+def _normalise(x: Tensor, released: bool, out: Tensor, scales: Tensor) -> None:
+    """Write (x − μ)/s to `out` (B, n), and s and κ to `scales` (2, B, 1)."""
+    size = x.shape[-1]
+    if released:
+        spread, mean = torch.std_mean(x, dim=-1, keepdim=True)
+        torch.add(spread, 1e-6, out=scales[0])
+        torch.div(scales[0], spread * (size - 1), out=scales[1])
+    else:
+        variance, mean = torch.var_mean(x, dim=-1, keepdim=True, correction=0)
+        torch.sqrt(variance + 1e-5, out=scales[0])
+        scales[1] = 1 / size
+    torch.sub(x, mean, out=out).div_(scales[0])
+
+
+def _normalise_backward(d_normed: Tensor, normed: Tensor, scales: Tensor) -> Tensor:
+    scale, kappa = scales
+    mean = d_normed.mean(-1, keepdim=True)
+    projection = (d_normed * normed).sum(-1, keepdim=True).mul_(kappa)
+    return d_normed.sub_(mean).addcmul_(normed, projection, value=-1).div_(scale)

@@ -1,0 +1,56 @@
+"""The building blocks that the three networks share: two normalisations and dropout masks.
+
+    layer norm, paper:    γ (x − μ) / √(σ² + 1e-5) + β         over the features, biased variance (Ba et al. 2016)
+    layer norm, released: γ (x − μ) / (σ̂ + 1e-6) + β           unbiased standard deviation
+    batch norm:           over rows = real positions of the chunk, so that padding never enters its statistics
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class LayerNorm(nn.Module):
+    """Layer normalisation over the last dimension, in the paper's or the released form."""
+
+    def __init__(self, size: int, flavour: str) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(size))
+        self.bias = nn.Parameter(torch.zeros(size))
+        self.released = flavour == "released"
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise (…, features)."""
+        if not self.released:
+            return F.layer_norm(x, self.gain.shape, self.gain, self.bias)
+        spread, mean = torch.std_mean(x, dim=-1, keepdim=True)
+        return self.gain * (x - mean) / (spread + 1e-6) + self.bias
+
+
+class BatchNorm(nn.BatchNorm1d):
+    """Batch normalisation of rows (positions, features); a lone row uses the running statistics, having none itself."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Normalise (R, features)."""
+        if self.training and len(rows) < 2:
+            return F.batch_norm(rows, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+        return super().forward(rows)
+
+
+def dropout_mask(like: Tensor, shape: tuple[int, ...], rate: float) -> Tensor:
+    """A mask of 0 and 1/(1 − rate) in the type of `like`, whose mean is 1."""
+    return (torch.rand(shape, device=like.device) >= rate).to(like.dtype) / (1 - rate)
+
+
+def select_rows(x: Tensor, mask: Tensor | None) -> Tensor:
+    """The real positions of (T, B, …) as rows (R, …), in reading order; without a mask all of them."""
+    return x.flatten(0, 1) if mask is None else x[mask]
+
+
+def place_rows(rows: Tensor, mask: Tensor | None, batch: int) -> Tensor:
+    """Inverse of `select_rows`: rows (R, …) back at their positions (T, B, …), zero at padding."""
+    if mask is None:
+        return rows.unflatten(0, (-1, batch))
+    return rows.new_zeros(*mask.shape, *rows.shape[1:]).index_put((mask,), rows)

@@ -1,0 +1,114 @@
+"""Parsing network: syntactic distances from embeddings alone, and the gates they imply.
+
+    h_t      = ReLU(W_c [e_{t−L}; …; e_t] + b_c)                        (eq. 7, batch norm before the ReLU)
+    d_t      = act(W_d h_t + b_d),  d'_{t+1} = act(W'_d h_t + b'_d)      (eq. 8 and 15)
+    α_j^t    = α(d_t − d_j)                                              (eq. 6)
+    g_i^t    = Π_{j=i+1}^{t−1} α_j^t                                     (eq. 5) steers the reading of x_t
+    g_i^{t+1} = Π_{j=i+1}^{t} α(d'_{t+1} − d_j)                          steers the prediction of x_{t+1}
+
+No recurrence: distances and gates of a whole chunk are known before anything is read.
+
+    # T time, B batch, E embedding, H channels, N memory slots, R real positions, L look-back; oldest slot first
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from prpn.config import ModelConfig
+from prpn.model.layers import BatchNorm, place_rows, select_rows
+
+
+@dataclass(frozen=True)
+class Parse:
+    """Everything the parsing network says about a chunk."""
+
+    scores: Tensor  # (T, B, 2) the two distances before their activation: what trees are built from
+    distances: Tensor  # (T, B) d_t
+    next_distances: Tensor  # (T, B) d'_{t+1}
+    reading_gates: Tensor  # (T, B, N) gate of h_{t−N} … h_{t−1} while x_t is read
+    predict_gates: Tensor  # (T, B, N) gate of the same states while x_{t+1} is predicted
+    embedding_tape: Tensor  # (L + T, B, E)
+    distance_tape: Tensor  # (N + T, B)
+
+
+class ParsingNetwork(nn.Module):
+    """Distances by convolution, gates by comparing distances."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.convolution = nn.Conv1d(config.embedding, config.hidden, config.lookback + 1)
+        self.norm = BatchNorm(config.hidden)
+        self.heads = nn.Conv1d(config.hidden, 2, 1, groups=config.head_groups)
+
+    def forward(
+        self, embeddings: Tensor, past_embeddings: Tensor, past_distances: Tensor, mask: Tensor | None = None
+    ) -> Parse:
+        """Parse embeddings (T, B, E) after the past ones (L, B, E), whose last distances are (N, B)."""
+        slots, released = len(past_distances), self.config.flavour == "released"
+        embedding_tape = torch.cat([past_embeddings, embeddings])  # (L + T, B, E)
+        scores = self.scores(embedding_tape, mask)  # (T, B, 2)
+        distances, next_distances = (scores.sigmoid() if released else scores.relu()).unbind(-1)  # (T, B) each
+        distance_tape = torch.cat([past_distances, distances])  # (N + T, B)
+        last_distances = distance_tape[1:].unfold(0, slots, 1)  # (T, B, N): d_{t−N+1} … d_t
+        alpha = self.alpha(distances[..., None] - last_distances)  # (T, B, N)
+        if not released:  # no factor belongs to d_t itself; the released code keeps it (1 if hard, sigmoid(5) if soft)
+            alpha = torch.cat([alpha[..., :-1], torch.ones_like(alpha[..., -1:])], -1)
+        next_alpha = self.alpha(next_distances[..., None] - last_distances)  # (T, B, N)
+        return Parse(
+            scores, distances, next_distances, stick(alpha), stick(next_alpha), embedding_tape, distance_tape
+        )  # fmt: skip
+
+    def scores(self, embedding_tape: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Both distances before their activation (T, B, 2), from L past and T present embeddings."""
+        steps = len(embedding_tape) - self.config.lookback
+        kernel = self.convolution.weight.unbind(-1)  # L + 1 times (H, E)
+        drop = self.config.dropout_between
+        window = F.dropout(embedding_tape, drop, self.training)
+        shifted = [F.linear(window[k : k + steps], weight) for k, weight in enumerate(kernel)]
+        channels = select_rows(torch.stack(shifted).sum(0) + self.convolution.bias, mask)  # (R, H)
+        channels = F.dropout(self.norm(channels).relu(), drop, self.training)  # h_t
+        scores = self.heads(channels[..., None]).squeeze(-1)  # (R, 2)
+        return place_rows(scores, mask, embedding_tape.shape[1])
+
+    def alpha(self, difference: Tensor) -> Tensor:
+        """α(Δ): near 0 where the earlier distance is larger, so that a bigger constituent started there.
+
+        paper:    (hardtanh(τΔ) + 1) / 2                    soft: (tanh(τΔ) + 1) / 2
+        released: (hardtanh(2τΔ + 1) + 1) / 2, 1 at ties    soft: sigmoid(10τΔ + 5)
+        τ = ∞:    1 where Δ ≥ 0, by comparison, since 0·∞ is not a number
+        """
+        temperature, soft = self.config.temperature, self.config.gates == "soft"
+        if temperature == torch.inf:
+            return (difference >= 0).to(difference.dtype)
+        if self.config.flavour == "released":
+            if soft:
+                return torch.sigmoid(10 * temperature * difference + 5)
+            return (F.hardtanh(2 * temperature * difference + 1) + 1) / 2
+        squash = torch.tanh if soft else F.hardtanh
+        return (squash(temperature * difference) + 1) / 2
+
+
+class PlainGates(nn.Module):
+    """The ablation without a parsing network: every state that was really seen is open, every other slot closed."""
+
+    def forward(
+        self, embeddings: Tensor, past_embeddings: Tensor, past_distances: Tensor, mask: Tensor | None = None
+    ) -> Parse:
+        """As `ParsingNetwork.forward`; all distances are 0, which also marks a position as seen."""
+        distances = embeddings.new_zeros(embeddings.shape[:2])
+        distance_tape = torch.cat([past_distances, distances])
+        gates = distance_tape[:-1].unfold(0, len(past_distances), 1).isfinite().to(embeddings.dtype)  # (T, B, N)
+        embedding_tape = torch.cat([past_embeddings, embeddings])
+        scores = torch.stack([distances, distances], -1)
+        return Parse(scores, distances, distances, gates, gates, embedding_tape, distance_tape)
+
+
+def stick(alpha: Tensor) -> Tensor:
+    """Gates from factors (…, N): slot i is the product of the factors from i to the newest."""
+    return alpha.flip(-1).cumprod(-1).flip(-1)

@@ -1,0 +1,83 @@
+"""Predict network: the next token from h_t and a structured summary of the states it may depend on.
+
+    k_t         = W h_t
+    s           = structured attention of k_t over h_{t−N} … h_{t−1} under the predict gates
+    h_{l:t−1}   = Σ_i s_i h_i
+    f̂           = tanh(BN(W_o · residual blocks([h_t; h_{l:t−1}])))                    (eq. 16)
+    block(x)    = ReLU(x + BN(W_2 ReLU(BN(W_1 x))))
+
+No recurrence: all time steps at once. The attention is a band of width N in a T × (N + T) product.
+
+    # T time, B batch, N memory slots, H hidden, E embedding, R real positions; oldest slot first
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from prpn.config import ModelConfig
+from prpn.model.attention import structured_attention
+from prpn.model.layers import BatchNorm, select_rows
+
+
+class ResidualBlock(nn.Module):
+    """Two normalised linear maps around which the input is added."""
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.linear1, self.norm1 = nn.Linear(width, width), BatchNorm(width)
+        self.linear2, self.norm2 = nn.Linear(width, width), BatchNorm(width)
+        self.dropout = dropout
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Map (R, width) to the same shape."""
+        inner = F.dropout(self.norm1(self.linear1(rows)).relu(), self.dropout, self.training)
+        return (rows + self.norm2(self.linear2(inner))).relu()
+
+
+class PredictNetwork(nn.Module):
+    """Attention with the predict gates, then f̂."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.hidden * (2 if config.predict_attention else 1)
+        if config.predict_attention:
+            self.key = nn.Linear(config.hidden, config.hidden)
+        self.residual = nn.ModuleList(
+            ResidualBlock(width, config.dropout_between) for _ in range(config.residual_blocks)
+        )
+        self.output = nn.Linear(width, config.embedding)
+        self.output_norm = BatchNorm(config.embedding)
+
+    def forward(self, hidden_tape: Tensor, gates: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Features (R, E) of the real positions and attention (T, B, N), from the tape (N + T, B, H)."""
+        now = hidden_tape[self.config.memory_slots :]  # (T, B, H): h_t
+        attention = None
+        if self.config.predict_attention:
+            attention, summary = self.summarise(hidden_tape, gates)
+            rows = select_rows(torch.cat([now, summary], -1), mask)  # (R, 2H)
+        else:
+            rows = select_rows(now, mask)  # (R, H)
+        for block in self.residual:
+            rows = block(rows)
+        rows = F.dropout(rows, self.config.dropout_between, self.training)
+        return torch.tanh(self.output_norm(self.output(rows))), attention
+
+    def summarise(self, hidden_tape: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
+        """Attention weights (T, B, N) and summaries h_{l:t−1} (T, B, H)."""
+        steps, _, slots = gates.shape
+        drop = self.config.dropout_between
+        keys = F.dropout(self.key(F.dropout(hidden_tape[slots:], drop, self.training)), drop, self.training)
+        by_stream = hidden_tape.transpose(0, 1)  # (B, N + T, H)
+        scores = torch.bmm(keys.transpose(0, 1), by_stream.mT) / math.sqrt(self.config.hidden)  # (B, T, N + T)
+        band = torch.arange(steps)[:, None] + torch.arange(slots)  # (T, N): slot n of step t is tape row t + n
+        band = band.to(scores.device).expand(len(scores), -1, -1)  # (B, T, N)
+        weights = structured_attention(scores.gather(2, band), gates.transpose(0, 1))  # (B, T, N)
+        kept = F.dropout(weights, self.config.dropout_attention, self.training)
+        spread = torch.zeros_like(scores).scatter(2, band, kept)  # (B, T, N + T)
+        return weights.transpose(0, 1), torch.bmm(spread, by_stream).transpose(0, 1)

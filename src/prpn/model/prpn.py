@@ -1,0 +1,101 @@
+"""PRPN: a parsing network that finds structure, a reading network that follows it, a predict network that uses it.
+
+    distances, gates = parsing(e);   h = reading(e, gates);   p(x_{t+1}) = softmax(decoder(predict(h, next gates)))
+
+    # T time, B batch, V vocabulary, E embedding, H hidden, N memory slots, R real positions
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from prpn import kernels
+from prpn.config import ModelConfig
+from prpn.errors import ConfigError
+from prpn.model.attention import reach_distribution
+from prpn.model.layers import place_rows, select_rows
+from prpn.model.parsing import Parse, ParsingNetwork, PlainGates
+from prpn.model.predict import PredictNetwork
+from prpn.model.reading import ReadingLayer
+from prpn.model.state import State
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a chunk of text went through on its way to the features that predict the next tokens."""
+
+    features: Tensor  # (R, E) input of the decoder at the real positions
+    parse: Parse
+    reading_attention: list[Tensor]  # one (T, B, N) a layer; empty without reading attention
+    predict_attention: Tensor | None  # (T, B, N)
+    state: State
+
+    @property
+    def reach(self) -> Tensor:
+        """p(l_t = i) over the N slots and t itself (T, B, N + 1)."""
+        return reach_distribution(self.parse.reading_gates)
+
+
+class PRPN(nn.Module):
+    """The Parsing-Reading-Predict Network over a vocabulary of token numbers."""
+
+    def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        if vocabulary_size < 1:
+            raise ConfigError("the vocabulary is empty: give text, or lower text.minimum_count")
+        self.config = config
+        self.embedding = nn.Embedding(vocabulary_size, config.embedding)
+        self.parsing = ParsingNetwork(config) if config.parsing else PlainGates()
+        self.reading = nn.ModuleList(ReadingLayer(config, first=layer == 0) for layer in range(config.layers))
+        self.predict = PredictNetwork(config)
+        self.decoder = nn.Linear(config.embedding, vocabulary_size)
+        for table in (self.embedding, self.decoder):
+            nn.init.uniform_(table.weight, -0.01, 0.01)
+        nn.init.zeros_(self.decoder.bias)
+        if config.tied:
+            self.decoder.weight = self.embedding.weight
+
+    def forward(self, tokens: Tensor, state: State | None = None, mask: Tensor | None = None) -> Output:
+        """Read tokens (T, B) after `state` (None: the beginning); mask (T, B) is false at padding, on the right."""
+        embeddings = self.embedding(tokens)  # (T, B, E)
+        state = state or State.zero(self.config, tokens.shape[1], embeddings)
+        parse = self.parsing(embeddings, state.embeddings, state.distances, mask)
+        inputs, tapes = embeddings, []
+        for layer, past_hidden, past_cells in zip(self.reading, state.hidden, state.cells, strict=True):
+            tapes.append(layer(inputs, parse.reading_gates, past_hidden, past_cells))
+            inputs = tapes[-1].hidden[self.config.memory_slots :]  # (T, B, H)
+        features, predict_attention = self.predict(tapes[-1].hidden, parse.predict_gates, mask)
+        slots, steps = self.config.memory_slots, len(tokens)
+        after = State(
+            embeddings=parse.embedding_tape[steps:],
+            distances=parse.distance_tape[steps:],
+            hidden=torch.stack([tape.hidden[-slots:] for tape in tapes]),
+            cells=torch.stack([tape.cells[-slots:] for tape in tapes]),
+        )
+        attention = [tape.attention for tape in tapes if tape.attention is not None]
+        return Output(features, parse, attention, predict_attention, after)
+
+    def logits(self, output: Output, mask: Tensor | None = None) -> Tensor:
+        """Scores of every next token (T, B, V); zero at padding."""
+        return place_rows(self.decode(output.features), mask, output.state.batch)
+
+    def decode(self, features: Tensor) -> Tensor:
+        """Scores (R, V) of features (R, E)."""
+        return self.decoder(self.drop(features))
+
+    def loss(self, output: Output, targets: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Mean cross-entropy, in nats a token, of targets (T, B) at the real positions."""
+        wanted = select_rows(targets, mask)
+        if kernels.in_use() == "off":
+            return F.cross_entropy(self.decode(output.features), wanted)
+        return kernels.chunked_cross_entropy(
+            self.drop(output.features), self.decoder.weight, self.decoder.bias, wanted
+        )  # fmt: skip
+
+    def drop(self, features: Tensor) -> Tensor:
+        """The in-out dropout on what the decoder reads."""
+        return F.dropout(features, self.config.dropout_in_out, self.training)

@@ -1,0 +1,136 @@
+"""Reading network: an LSTM that reads its own past through structured attention, one layer at a time.
+
+    k_t        = W_h h_{t−1} + W_x x_t                                        (eq. 10)
+    s^t        = structured attention of k_t over h_{t−N} … h_{t−1} under g^t   (eq. 11 and 12)
+    [h̃_t; c̃_t] = Σ_i s_i^t [h_i; c_i]                                          (eq. 13)
+    i, f, ĉ, o = LN(W_i x_t) + LN(W_h h̃_t)
+    c_t        = σ(f) c̃_t + σ(i) tanh(ĉ),   h_t = σ(o) tanh(LN(c_t))
+
+Layers depend on each other only through h at the same t, so one layer runs over the whole chunk before the next: all
+products with x_t are taken out of the recurrence, which keeps two small ones per step.
+
+    # T time, B batch, N memory slots, I input, H hidden; oldest slot first
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from prpn import kernels
+from prpn.config import ModelConfig
+from prpn.model.attention import structured_attention
+from prpn.model.layers import LayerNorm, dropout_mask
+
+
+@dataclass(frozen=True)
+class Tapes:
+    """Every state of a layer, the past ones first, and how attention was spread at each step."""
+
+    hidden: Tensor  # (N + T, B, H)
+    cells: Tensor  # (N + T, B, H)
+    attention: Tensor | None  # (T, B, N)
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Dropout masks inside the recurrence, drawn before it starts; None where nothing is dropped."""
+
+    key_in: Tensor | None  # (T, B, H) on h_{t−1} before the key projection
+    key_out: Tensor | None  # (T, B, H) on the key
+    attention: Tensor | None  # (T, B, N) on the attention weights
+    recurrent: Tensor | None  # (H,) on h̃: one mask a layer and chunk
+
+
+class ReadingLayer(nn.Module):
+    """One recurrent layer; without `reading_attention` a layer-normalised LSTM."""
+
+    def __init__(self, config: ModelConfig, first: bool) -> None:
+        super().__init__()
+        inputs, hidden = config.embedding if first else config.hidden, config.hidden
+        self.config = config
+        self.input_dropout = config.dropout_in_out if first else config.dropout_between
+        self.input_gates = nn.Linear(inputs, 4 * hidden)
+        self.input_norm = LayerNorm(4 * hidden, config.flavour)
+        self.hidden_gates = nn.Linear(hidden, 4 * hidden)
+        self.hidden_norm = LayerNorm(4 * hidden, config.flavour)
+        self.cell_norm = LayerNorm(hidden, config.flavour)
+        if config.reading_attention:
+            self.key = nn.Linear(inputs + hidden, hidden)
+
+    def forward(self, inputs: Tensor, gates: Tensor, past_hidden: Tensor, past_cells: Tensor) -> Tapes:
+        """Read inputs (T, B, I) under gates (T, B, N), after the past states (N, B, H)."""
+        masks = self.draw_masks(gates, past_hidden)
+        dropped = F.dropout(inputs, self.input_dropout, self.training)
+        gate_inputs = self.input_norm(self.input_gates(dropped))  # (T, B, 4H)
+        key_inputs = None
+        if self.config.reading_attention:
+            dropped = F.dropout(inputs, self.config.dropout_between, self.training)
+            weight = self.key.weight[:, : inputs.shape[-1]]  # W_x
+            key_inputs = F.linear(dropped, weight, self.key.bias)  # (T, B, H)
+        read = kernels.fast_recurrence if kernels.in_use() == "torch" else recurrence
+        return read(self, gate_inputs, key_inputs, gates, past_hidden, past_cells, masks)
+
+    @property
+    def key_from_hidden(self) -> Tensor:
+        """W_h, the half of the key projection that reads h_{t−1} (H, H)."""
+        return self.key.weight[:, -self.config.hidden :]
+
+    def draw_masks(self, gates: Tensor, past_hidden: Tensor) -> Masks:
+        """The masks of one chunk; none in evaluation mode."""
+        config, (steps, batch, _) = self.config, gates.shape
+
+        def mask(rate: float, *shape: int) -> Tensor | None:
+            return dropout_mask(past_hidden, shape, rate) if self.training and rate > 0 else None
+
+        key_rate = config.dropout_between if config.reading_attention else 0.0
+        return Masks(
+            key_in=mask(key_rate, steps, batch, config.hidden),
+            key_out=mask(key_rate, steps, batch, config.hidden),
+            attention=mask(config.dropout_attention, *gates.shape),
+            recurrent=mask(config.dropout_recurrent, config.hidden),
+        )
+
+
+def recurrence(
+    layer: ReadingLayer,
+    gate_inputs: Tensor,
+    key_inputs: Tensor | None,
+    gates: Tensor,
+    past_hidden: Tensor,
+    past_cells: Tensor,
+    masks: Masks,
+) -> Tapes:
+    """The loop over time, as the equations have it; `kernels.fast_recurrence` computes the same."""
+    steps, _, slots = gates.shape
+    hidden, cells, attentions = list(past_hidden.unbind()), list(past_cells.unbind()), []
+
+    def masked(x: Tensor, mask: Tensor | None) -> Tensor:
+        return x if mask is None else x * mask
+
+    def at(mask: Tensor | None, t: int) -> Tensor | None:
+        return None if mask is None else mask[t]
+
+    for t in range(steps):
+        summary, cell_summary = hidden[-1], cells[-1]
+        if key_inputs is not None:
+            key = key_inputs[t] + F.linear(masked(hidden[-1], at(masks.key_in, t)), layer.key_from_hidden)
+            key = masked(key, at(masks.key_out, t))  # (B, H): k_t
+            memory = torch.stack(hidden[t : t + slots], 1)  # (B, N, H)
+            cell_memory = torch.stack(cells[t : t + slots], 1)  # (B, N, H)
+            scores = torch.einsum("bnh,bh->bn", memory, key) / math.sqrt(layer.config.hidden)
+            attention = structured_attention(scores, gates[t])  # (B, N): s^t
+            attentions.append(attention)
+            attention = masked(attention, at(masks.attention, t))
+            summary = torch.einsum("bn,bnh->bh", attention, memory)  # h̃_t
+            cell_summary = torch.einsum("bn,bnh->bh", attention, cell_memory)  # c̃_t
+        update = gate_inputs[t] + layer.hidden_norm(layer.hidden_gates(masked(summary, masks.recurrent)))
+        write, keep, candidate, show = update.chunk(4, -1)  # (B, H) each: i, f, ĉ, o
+        cell = keep.sigmoid() * cell_summary + write.sigmoid() * candidate.tanh()
+        hidden.append(show.sigmoid() * layer.cell_norm(cell).tanh())
+        cells.append(cell)
+    return Tapes(torch.stack(hidden), torch.stack(cells), torch.stack(attentions) if attentions else None)

@@ -1,0 +1,1 @@
+"""What people look at: drawings in the terminal, figures, tables and pages."""

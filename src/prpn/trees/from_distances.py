@@ -1,0 +1,95 @@
+"""From syntactic distances to a tree: split at the largest distance, then split the parts the same way.
+
+d_i is the distance of the gap before word x_i, for i = 0 … n − 1. With i the first maximum of d in the part at hand,
+
+    paper (appendix A)    x  →  ( x_{<i}  ( x_i  x_{>i} ) )     i may be the first word: then  ( x_i  x_{>i} )
+    unbiased              x  →  ( x_{<i}  x_{≥i} )              i is never the first word, d_0 is never used
+
+where parts of one word get no brackets and empty parts vanish. `paper` makes the word after the split the left sister
+of all that follows, which favours right branching and leaves some trees out of reach: ((a b c) d) with a binary first
+part is never built as ((a b) …) under a later split word. `unbiased` reaches every binary tree: let d_i be the height
+of the smallest constituent that contains both x_{i−1} and x_i.
+
+Neither needs recursion. Let
+
+    before(i) = the last j < i with d_j ≥ d_i, or −1        after(i) = the first k > i with d_k > d_i, or n
+
+Claim: when i is chosen, the part at hand is before(i) < j < after(i). Proof: i can only be chosen once no first maximum
+other than i is left in its part, so before(i) and after(i), which win against i, were chosen earlier and cut i off from
+what lies behind them; nothing between them wins against i, hence nothing between them was chosen earlier. So
+
+    paper      word i contributes the constituents  [before(i) + 1, after(i))  and  [i, after(i)),
+    unbiased   gap  i contributes the constituent   [before(i), after(i)),     with before and after among gaps only,
+
+and a stack of falling distances finds before and after in O(n): each i is pushed once and popped at most once. Among
+constituents that start at the same word, a larger i means a later end, for i is larger than all it looked back over:
+going through i from right to left lists parents before children, which is pre-order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prpn.errors import ConfigError, InputError
+from prpn.trees.brackets import Constituent
+from prpn.trees.tree import Tree
+
+Builder = Literal["paper", "unbiased"]
+Distances = Sequence[float] | NDArray[np.floating]
+
+
+def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
+    """The tree that `distances`, one for the gap before each word, give to `words`."""
+    values = as_numbers(words, distances)
+    starting: list[list[int]] = [[] for _ in words]  # for each word the ends of the constituents it starts, longest first
+    if builder == "paper":
+        before, after = _outranking(values)
+        for i in reversed(range(len(values))):
+            starting[before[i] + 1].append(after[i])
+            if before[i] + 1 < i:
+                starting[i].append(after[i])
+    elif builder == "unbiased":
+        before, after = _outranking(values[1:])  # entry i is the gap before word i + 1
+        for i in reversed(range(len(before))):
+            starting[before[i] + 1].append(after[i] + 1)
+    else:
+        raise ConfigError(f"no builder is called '{builder}': choose paper or unbiased")
+    constituents = [Constituent(start, end) for start, ends in enumerate(starting) for end in ends if end - start > 1]
+    return Tree(tuple(words), tuple(constituents or [Constituent(0, 1)] * len(values)))
+
+
+def has_ties(distances: Distances, builder: Builder) -> bool:
+    """Whether two equal distances competed for a split, so that their order and not the model decided."""
+    values = np.asarray(distances, dtype=float).tolist()[builder == "unbiased" :]
+    before, _ = _outranking(values)
+    return any(j >= 0 and values[j] == values[i] for i, j in enumerate(before))
+
+
+def as_numbers(words: Sequence[str], distances: Distances) -> list[float]:
+    """The distances as plain numbers, once it is sure that there is one for each word."""
+    values = np.asarray(distances, dtype=float)
+    if values.shape != (len(words),):
+        raise InputError("distances", f"shape {values.shape} for {len(words)} words", "give one for the gap before each")
+    if np.isnan(values).any():
+        word = words[int(np.isnan(values).argmax())]
+        raise InputError("distances", f"the one before '{word}' is not a number", "check the model for overflow")
+    plain: list[float] = values.tolist()
+    return plain
+
+
+def _outranking(values: list[float]) -> tuple[list[int], list[int]]:
+    """For each i the last index before it that is not lower, and the first after it that is higher."""
+    before = [-1] * len(values)
+    after = [len(values)] * len(values)
+    waiting: list[int] = []  # no later value was higher so far; from left to right they fall or stay equal
+    for i, value in enumerate(values):
+        while waiting and values[waiting[-1]] < value:
+            after[waiting.pop()] = i
+        if waiting:
+            before[i] = waiting[-1]
+        waiting.append(i)
+    return before, after

@@ -1,0 +1,69 @@
+"""A tree over the words of a sentence.
+
+    tree = (words, constituents)        constituents in pre-order, each a half-open span [start, end)
+
+            ┌─────┴─────┐
+            │        ┌──┴──┐            words         the  old  man
+           the      old   man           constituents  [0, 3)  [1, 3)
+
+Any two constituents are nested or disjoint, the first covers the sentence, and pre-order tells a parent from its only
+child. Two flat tuples make comparing, hashing, pickling and freeing a tree a plain loop, at any depth: a sentence of a
+hundred thousand words that branches to one side only is a tree like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prpn.errors import InputError
+from prpn.trees.brackets import Constituent, bracketed, read_brackets
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Tree:
+    """Words and the constituents over them; a node may have any number of children, and a label."""
+
+    words: tuple[str, ...]
+    constituents: tuple[Constituent, ...]
+
+    def __post_init__(self) -> None:
+        if "" in self.words:
+            raise InputError("tree", f"word {self.words.index('')} is empty", "leave it out")
+        if bool(self.words) != bool(self.constituents) or (
+            self.words and self.constituents[0][:2] != (0, len(self.words))
+        ):
+            raise ValueError("the first constituent of a tree covers all its words")
+        enclosing: list[int] = []  # where the open constituents end, innermost last
+        previous = 0
+        for start, end, _ in self.constituents:
+            while enclosing and enclosing[-1] <= start:
+                enclosing.pop()
+            if not previous <= start < end or (enclosing and end > enclosing[-1]):
+                raise ValueError(f"constituent [{start}, {end}) crosses another one or is out of pre-order")
+            enclosing.append(end)
+            previous = start
+
+    @classmethod
+    def from_brackets(cls, text: str, place: str = "brackets") -> Tree:
+        """Read what `brackets` writes, without labels; errors begin with `place`, such as `trees.txt:12`."""
+        return cls(*read_brackets(text, place))
+
+    def brackets(self) -> str:
+        """One line of text: `(the (old man))`, `(word)`, and `()` where there are no words."""
+        return " ".join(bracketed(self.words, self.constituents)) or "()"
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The half-open spans of all constituents of two or more words, the sentence included, in pre-order."""
+        return [(start, end) for start, end, _ in self.constituents if end - start > 1]
+
+    def pretty(self, width: int = 80) -> str:
+        """Draw the tree: above its words where these fit in one row of `width` columns, else one word a line."""
+        from prpn.trees.drawing import draw_tree  # only who draws pays for what drawing needs
+
+        return draw_tree(self, width)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __repr__(self) -> str:
+        return f"<Tree {self.brackets()}>"
