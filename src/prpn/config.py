@@ -90,7 +90,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         _check_types(self, "model")
-        for name in ("embedding", "hidden", "layers", "memory_slots"):
+        _require(self.hidden >= 2, f"model.hidden = {self.hidden}: layer normalisation needs at least 2 units")
+        for name in ("embedding", "layers", "memory_slots"):
             _require(getattr(self, name) >= 1, f"model.{name} = {getattr(self, name)}: a network needs at least 1")
         for name in ("residual_blocks", "lookback"):
             _require(getattr(self, name) >= 0, f"model.{name} = {getattr(self, name)}: give 0 or more")

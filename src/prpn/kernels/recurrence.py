@@ -169,14 +169,14 @@ class _Recurrence(torch.autograd.Function):
             if key_weight is None:
                 d_tape[slots + t - 1] += d_summary
                 continue
-            window, d_window = (x[t : t + slots].transpose(0, 1) for x in (tape, d_tape))  # (B, N, 2H)
+            window, d_window = tape[t : t + slots].transpose(0, 1), d_tape[t : t + slots]  # (B, N, 2H), (N, B, 2H)
             d_attention = _masked(torch.bmm(window, d_summary[:, :, None]).squeeze(2), attention_mask, t)  # (B, N)
             d_attention -= (d_attention * attention[t]).sum(-1, keepdim=True)
             torch.mul(relative[t], d_attention, out=d_gates[t])
             d_scores = attention[t] * d_attention
             d_scores.scatter_add_(1, strongest[t], -d_scores.sum(-1, keepdim=True)).div_(math.sqrt(size))
-            d_window.baddbmm_(_masked(attention[t], attention_mask, t)[:, :, None], d_summary[:, None])
-            d_window[..., :size].baddbmm_(d_scores[:, :, None], keys[t][:, None])
+            d_window.addcmul_(_masked(attention[t], attention_mask, t).t()[..., None], d_summary)
+            d_window[..., :size].addcmul_(d_scores.t()[..., None], keys[t])
             d_key = torch.bmm(d_scores[:, None], window[..., :size]).squeeze(1)  # (B, H)
             d_keys[t] = _masked(d_key, key_out, t)
             d_tape[slots + t - 1, :, :size] += _masked(torch.mm(d_keys[t], key_weight), key_in, t)
@@ -210,15 +210,15 @@ def _masked(x: Tensor, mask: Tensor | None, t: int | None = None) -> Tensor:
 def _normalise(x: Tensor, released: bool, out: Tensor, scales: Tensor) -> None:
     """Write (x − μ)/s to `out` (B, n), and s and κ to `scales` (2, B, 1)."""
     size = x.shape[-1]
+    torch.sub(x, x.mean(-1, keepdim=True), out=out)
+    norm = torch.linalg.vector_norm(out, dim=-1, keepdim=True)
     if released:
-        spread, mean = torch.std_mean(x, dim=-1, keepdim=True)
-        torch.add(spread, 1e-6, out=scales[0])
-        torch.div(scales[0], spread * (size - 1), out=scales[1])
+        torch.add(norm / math.sqrt(size - 1), 1e-6, out=scales[0])
+        torch.div(scales[0], norm * math.sqrt(size - 1), out=scales[1])
     else:
-        variance, mean = torch.var_mean(x, dim=-1, keepdim=True, correction=0)
-        torch.sqrt(variance + 1e-5, out=scales[0])
+        torch.sqrt(norm * norm / size + 1e-5, out=scales[0])
         scales[1] = 1 / size
-    torch.sub(x, mean, out=out).div_(scales[0])
+    out.div_(scales[0])
 
 
 def _normalise_backward(d_normed: Tensor, normed: Tensor, scales: Tensor) -> Tensor:

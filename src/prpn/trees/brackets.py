@@ -36,20 +36,20 @@ class Constituent(NamedTuple):
 
 
 def bracketed(words: Sequence[str], constituents: Iterable[Constituent]) -> list[str]:
-    """Each word with the brackets around it; joined by spaces they are the tree as text."""
-    opening = [""] * len(words)
+    """Write each word with the brackets around it; joined by spaces they are the tree as text."""
+    opening: list[list[str]] = [[] for _ in words]
     closing = [0] * len(words)
     for start, end, label in constituents:
-        opening[start] += "(" if label is None else f"({label} "
+        opening[start].append("(" if label is None else f"({label} ")
         closing[end - 1] += 1
     return [
-        before + word.translate(_ESCAPES) + ")" * after
+        "".join(before) + word.translate(_ESCAPES) + ")" * after
         for before, word, after in zip(opening, words, closing, strict=True)
     ]
 
 
 def read_brackets(text: str, place: str) -> tuple[tuple[str, ...], tuple[Constituent, ...]]:
-    """Words and constituents of one tree without labels; `place` is where the text stands, for the error message."""
+    """Read words and constituents of one tree without labels; `place` is where the text stands, for error messages."""
     words: list[str] = []
     constituents: list[Constituent] = []
     unclosed: list[tuple[int, int]] = []  # (index in constituents, column of the bracket)

@@ -5,21 +5,20 @@ d_i is the distance of the gap before word x_i, for i = 0 … n − 1. With i th
     paper (appendix A)    x  →  ( x_{<i}  ( x_i  x_{>i} ) )     i may be the first word: then  ( x_i  x_{>i} )
     unbiased              x  →  ( x_{<i}  x_{≥i} )              i is never the first word, d_0 is never used
 
-where parts of one word get no brackets and empty parts vanish. `paper` makes the word after the split the left sister
-of all that follows, which favours right branching and leaves some trees out of reach: ((a b c) d) with a binary first
-part is never built as ((a b) …) under a later split word. `unbiased` reaches every binary tree: let d_i be the height
-of the smallest constituent that contains both x_{i−1} and x_i.
+where a part of one word gets no brackets and an empty part vanishes. `paper` makes the word after the split the left
+sister of all that follows: this favours right branching and leaves some trees out of reach, ((a b) ((c d) e)) being the
+smallest. `unbiased` reaches every binary tree: let d_i be the height of the smallest constituent with x_{i−1} and x_i.
 
 Neither needs recursion. Let
 
     before(i) = the last j < i with d_j ≥ d_i, or −1        after(i) = the first k > i with d_k > d_i, or n
 
-Claim: when i is chosen, the part at hand is before(i) < j < after(i). Proof: i can only be chosen once no first maximum
-other than i is left in its part, so before(i) and after(i), which win against i, were chosen earlier and cut i off from
-what lies behind them; nothing between them wins against i, hence nothing between them was chosen earlier. So
+Claim: when i is chosen, the part at hand is all j with before(i) < j < after(i). Proof: before(i) and after(i) win
+against i wherever they meet, so both were chosen earlier and cut i off from what lies behind them. Everything between
+them loses against i, so nothing between them was chosen earlier. Hence the constituents are
 
-    paper      word i contributes the constituents  [before(i) + 1, after(i))  and  [i, after(i)),
-    unbiased   gap  i contributes the constituent   [before(i), after(i)),     with before and after among gaps only,
+    paper       [before(i) + 1, after(i))  and  [i, after(i))   for each word i,
+    unbiased    [before(i), after(i))                           for each gap i ≥ 1; d_0 is left out, 0 stands for −1,
 
 and a stack of falling distances finds before and after in O(n): each i is pushed once and popped at most once. Among
 constituents that start at the same word, a larger i means a later end, for i is larger than all it looked back over:
@@ -43,9 +42,9 @@ Distances = Sequence[float] | NDArray[np.floating]
 
 
 def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
-    """The tree that `distances`, one for the gap before each word, give to `words`."""
+    """Build the tree that `distances`, one for the gap before each word, give to `words`."""
     values = as_numbers(words, distances)
-    starting: list[list[int]] = [[] for _ in words]  # for each word the ends of the constituents it starts, longest first
+    starting: list[list[int]] = [[] for _ in words]  # where the constituents that start at each word end
     if builder == "paper":
         before, after = _outranking(values)
         for i in reversed(range(len(values))):
@@ -63,17 +62,17 @@ def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
 
 
 def has_ties(distances: Distances, builder: Builder) -> bool:
-    """Whether two equal distances competed for a split, so that their order and not the model decided."""
-    values = np.asarray(distances, dtype=float).tolist()[builder == "unbiased" :]
+    """Tell whether two equal distances competed for a split, so that their order and not the model decided."""
+    values = np.asarray(distances, dtype=float).tolist()[1 if builder == "unbiased" else 0 :]
     before, _ = _outranking(values)
     return any(j >= 0 and values[j] == values[i] for i, j in enumerate(before))
 
 
 def as_numbers(words: Sequence[str], distances: Distances) -> list[float]:
-    """The distances as plain numbers, once it is sure that there is one for each word."""
+    """Check that there is one distance for each word, and give them as plain numbers."""
     values = np.asarray(distances, dtype=float)
     if values.shape != (len(words),):
-        raise InputError("distances", f"shape {values.shape} for {len(words)} words", "give one for the gap before each")
+        raise InputError("distances", f"shape {values.shape} for {len(words)} words", "give one for each word")
     if np.isnan(values).any():
         word = words[int(np.isnan(values).argmax())]
         raise InputError("distances", f"the one before '{word}' is not a number", "check the model for overflow")

@@ -49,11 +49,11 @@ class Tree:
         return cls(*read_brackets(text, place))
 
     def brackets(self) -> str:
-        """One line of text: `(the (old man))`, `(word)`, and `()` where there are no words."""
+        """Write the tree as one line: `(the (old man))`, `(word)`, and `()` where there are no words."""
         return " ".join(bracketed(self.words, self.constituents)) or "()"
 
     def spans(self) -> list[tuple[int, int]]:
-        """The half-open spans of all constituents of two or more words, the sentence included, in pre-order."""
+        """List the half-open spans of all constituents of two or more words, the sentence included, in pre-order."""
         return [(start, end) for start, end, _ in self.constituents if end - start > 1]
 
     def pretty(self, width: int = 80) -> str:

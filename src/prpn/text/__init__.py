@@ -1,0 +1,1 @@
+"""From text to arrays: files → tokens → vocabulary → corpus of ids → batches."""

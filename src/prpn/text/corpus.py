@@ -1,0 +1,229 @@
+"""A text as one array of token ids, encoded once and kept in the cache.
+
+    text ── lines ── tokens ── `</s>` after each line ── ids ──> <key>.ids.npy, <key>.lengths.npy, <key>.json
+
+The key is a hash of everything the ids depend on (the decompressed content, the vocabulary, the text settings), so a
+cached corpus is either the right one or not found. Text and arrays are streamed: memory does not grow with the text.
+
+The count of characters, for bits per character, is that of the tokenised text: a word's length plus one for the space
+or line end after it; `</s>` is that line end and adds none. In a character model every symbol is one character.
+Where line ends mean nothing (`text.line_ends = false`), a line end between characters is read as a space.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prpn.errors import InputError
+from prpn.text.atomic import replacing
+from prpn.text.cache import ArrayWriter, rereadable, writable
+from prpn.text.files import Observer, place_of, read_blocks, read_pieces
+from prpn.text.tokenizer import SPACE, Tokenizer
+from prpn.text.vocabulary import END, Vocabulary
+
+Progress = Callable[[int], object]
+"""Is told how many more bytes of (decompressed) text have been read."""
+
+_FORMAT = 1
+"""To be raised whenever the same text and settings give other files."""
+_TOKENS_AT_ONCE = 1 << 16
+_LONGEST = np.iinfo(np.uint16).max
+"""A longer word counts as this long in a part of the corpus; the whole is always exact."""
+
+
+@dataclass(frozen=True)
+class TokenCounts:
+    """How often each token occurs, line ends included, and the SHA-256 of the text."""
+
+    counts: Counter[str]
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """An encoded text. `lengths` gives each token's characters; none in a character model, where each has one."""
+
+    ids: NDArray[np.int32]
+    lengths: NDArray[np.uint16] | None
+    sentences: int
+    unknown: int
+    """Tokens that became `<unk>`, those written so in the text included."""
+    characters: int
+    checksum: str
+    """SHA-256 of the decompressed files, one after the other."""
+
+    def split(self, held_out: float, vocabulary: Vocabulary) -> tuple[Corpus, Corpus]:
+        """All but about the last `held_out` of the tokens, and those; cut at a line end where there are line ends."""
+        wanted = round(len(self.ids) * (1 - held_out))
+        cuts = np.flatnonzero(self.ids == vocabulary.end) + 1
+        if len(cuts) == 0:
+            cuts = np.arange(1, len(self.ids))
+        cuts = cuts[cuts < len(self.ids)]
+        if len(cuts) == 0:
+            remedy = "give more text or a validation file of its own"
+            raise InputError("the text", "too short to hold a part out for validation", remedy)
+        cut = int(cuts[np.abs(cuts - wanted).argmin()])
+        first = self._part(slice(0, cut), vocabulary)
+        second = self._part(slice(cut, len(self.ids)), vocabulary)
+        return replace(first, characters=self.characters - second.characters), second
+
+    def _part(self, part: slice, vocabulary: Vocabulary) -> Corpus:
+        ids = self.ids[part]
+        lengths = None if self.lengths is None else self.lengths[part]
+        return Corpus(
+            ids=ids,
+            lengths=lengths,
+            sentences=int((ids == vocabulary.end).sum()) + int(ids[-1] != vocabulary.end),
+            unknown=int((ids == vocabulary.unknown).sum()),
+            characters=len(ids) if lengths is None else int(lengths.sum(dtype=np.int64)),
+            checksum=self.checksum,
+        )
+
+
+def count_tokens(paths: Sequence[str | Path], tokenizer: Tokenizer, progress: Progress | None = None) -> TokenCounts:
+    """Count the tokens of these files. What can be read only once should come through `rereadable` first."""
+    counts: Counter[str] = Counter()
+    content = hashlib.sha256()
+
+    def observe(block: bytes) -> None:
+        content.update(block)
+        if progress is not None:
+            progress(len(block))
+
+    for tokens in _closed_lines(paths, tokenizer, observe):
+        counts.update(tokens)
+    return TokenCounts(counts, content.hexdigest())
+
+
+def encode(
+    paths: Sequence[str | Path],
+    tokenizer: Tokenizer,
+    vocabulary: Vocabulary,
+    cache: Path,
+    progress: Progress | None = None,
+) -> Corpus:
+    """Give the ids of these files, from the cache if it has them."""
+
+    def observe(block: bytes) -> None:
+        if progress is not None:
+            progress(len(block))
+
+    with rereadable(paths, cache) as files:
+        checksum, key = _key(files, tokenizer, vocabulary)
+        if corpus := _load(cache, key):
+            return corpus
+        batches = _batched(_closed_lines(files, tokenizer, observe))
+        first = next(batches, None)
+        if first is None:
+            raise InputError(", ".join(map(place_of, paths)), "no token in it", "give a text with one sentence a line")
+        with writable(cache):
+            _write(chain([first], batches), tokenizer, vocabulary, cache / key, checksum)
+    if corpus := _load(cache, key):
+        return corpus
+    raise InputError(str(cache), "the cache changed while it was used", "run again, or set PRPN_CACHE")
+
+
+def _closed_lines(paths: Sequence[str | Path], tokenizer: Tokenizer, observe: Observer) -> Iterator[list[str]]:
+    """Give the tokens of every line, or of every piece of a long line, with what closes it."""
+    config = tokenizer.config
+    joins_lines = tokenizer.by_character and not config.line_ends
+    text_has_begun = False
+    for path in paths:
+        last = ""
+        for tokens, ends_line in tokenizer.stream(read_pieces(path, observe=observe)):
+            if tokens:
+                if joins_lines and text_has_begun and not last:
+                    yield [SPACE]
+                last, text_has_begun = tokens[-1], True
+            if ends_line:
+                # A text may bring its own `</s>`: a line is not closed twice.
+                if config.line_ends and last != END and (last or config.blank_lines):
+                    tokens = [*tokens, END]
+                last = ""
+            yield tokens
+
+
+def _key(files: Sequence[str | Path], tokenizer: Tokenizer, vocabulary: Vocabulary) -> tuple[str, str]:
+    content, sizes = hashlib.sha256(), []
+    for path in files:
+        size = 0
+        for block in read_blocks(path):
+            content.update(block)
+            size += len(block)
+        sizes.append(size)
+    settings = asdict(tokenizer.config)
+    relevant = {name: settings[name] for name in ("tokenizer", "lowercase", "digits", "line_ends", "blank_lines")}
+    checksum = content.hexdigest()
+    parts = [_FORMAT, checksum, sizes, vocabulary.fingerprint, relevant, tokenizer.tokenized]
+    return checksum, hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _write(
+    batches: Iterable[list[str]], tokenizer: Tokenizer, vocabulary: Vocabulary, stem: Path, checksum: str
+) -> None:
+    numbers = Counter(sentences=0, unknown=0, characters=0)
+    last = vocabulary.end
+    with ExitStack() as written:
+        # Left in reverse order: the JSON file gets its name last, and only with it a corpus counts as cached.
+        summary = written.enter_context(replacing(stem.with_suffix(".json")))
+        ids_writer = ArrayWriter(written.enter_context(replacing(stem.with_suffix(".ids.npy"))), np.int32)
+        lengths_writer = ArrayWriter(written.enter_context(replacing(stem.with_suffix(".lengths.npy"))), np.uint16)
+        for tokens in batches:
+            ids = np.array(vocabulary.encode(tokens), dtype=np.int32)
+            ids_writer.append(ids)
+            numbers["sentences"] += int((ids == vocabulary.end).sum())
+            numbers["unknown"] += int((ids == vocabulary.unknown).sum())
+            if tokenizer.by_character:
+                numbers["characters"] += len(ids)
+            else:
+                lengths = np.array(list(map(len, tokens)), dtype=np.int64) + 1
+                lengths[ids == vocabulary.end] = 0
+                lengths_writer.append(lengths.clip(max=_LONGEST))
+                numbers["characters"] += int(lengths.sum())
+            last = int(ids[-1])
+        numbers["sentences"] += last != vocabulary.end
+        ids_writer.finish()
+        lengths_writer.finish()
+        values = {**numbers, "checksum": checksum, "has_lengths": not tokenizer.by_character}
+        summary.write((json.dumps(values, indent=2) + "\n").encode())
+
+
+def _batched(lines: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Lines put together to lists long enough for numpy to be worth its call."""
+    waiting: list[list[str]] = []
+    size = 0
+    for tokens in lines:
+        waiting.append(tokens)
+        size += len(tokens)
+        if size >= _TOKENS_AT_ONCE:
+            yield list(chain.from_iterable(waiting))
+            waiting, size = [], 0
+    if size:
+        yield list(chain.from_iterable(waiting))
+
+
+def _load(cache: Path, key: str) -> Corpus | None:
+    """Find a cached corpus; none if there is none or its files are damaged."""
+    try:
+        values: dict[str, Any] = json.loads((cache / f"{key}.json").read_bytes())
+        has_lengths = values.pop("has_lengths")
+        ids = _map(cache / f"{key}.ids.npy")
+        return Corpus(ids=ids, lengths=_map(cache / f"{key}.lengths.npy") if has_lengths else None, **values)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _map(path: Path) -> NDArray[Any]:
+    array: NDArray[Any] = np.load(path, mmap_mode="r")
+    return array

@@ -1,0 +1,153 @@
+r"""Reading text in bounded memory: plain, .gz, .xz or standard input, as pieces of decoded lines.
+
+    bytes ── decompress ── cut at "\n", or after `PIECE_BYTES` ── decode UTF-8 ──> (line number, piece, ends the line)
+
+A line longer than `PIECE_BYTES` comes in several pieces, so that one line of any size can be read. The cut falls
+between two characters but anywhere else; `Tokenizer.stream` makes sure that it changes no token. A line ends with
+`\n` or `\r\n`, the last one also with the file; a byte order mark is dropped. Whatever is wrong with the input is an
+`InputError` that names file and line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from prpn.errors import InputError
+
+PIECE_BYTES = 1 << 20
+STANDARD_INPUT = "-"
+
+Observer = Callable[[bytes], object]
+"""Is shown every block of decompressed bytes, in order: to hash, to copy or to count them."""
+
+
+def place_of(path: str | Path) -> str:
+    """How messages call the input."""
+    return "standard input" if str(path) == STANDARD_INPUT else str(path)
+
+
+def read_pieces(
+    path: str | Path, *, observe: Observer | None = None, may_be_empty: bool = False
+) -> Iterator[tuple[int, str, bool]]:
+    """(line number, piece of the line, whether the piece ends its line), line ends removed."""
+    place, number, held, line_is_open = place_of(path), 1, "", False
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with _open(path, observe) as stream:
+        while block := stream.readline(PIECE_BYTES):
+            if number == 1 and not line_is_open:
+                block = _without_byte_order_mark(block, place)
+            ends_line = block.endswith(b"\n")
+            try:
+                piece = held + decoder.decode(block, final=ends_line)
+            except UnicodeDecodeError as error:
+                raise _not_utf8(f"{place}:{number}", error.object[error.start]) from None
+            _refuse_binary(piece, f"{place}:{number}")
+            # A carriage return belongs to the line end if the next piece begins with the line feed.
+            held = "\r" if not ends_line and piece.endswith("\r") else ""
+            yield number, piece.removesuffix("\n").removesuffix("\r") if ends_line or held else piece, ends_line
+            number, line_is_open = number + ends_line, not ends_line
+    if line_is_open:
+        unfinished, _ = decoder.getstate()
+        if unfinished:
+            raise _not_utf8(f"{place}:{number}", unfinished[0])
+        yield number, held, True
+    elif number == 1 and not may_be_empty:
+        raise InputError(place, "the input is empty", "give a text with one sentence a line")
+
+
+def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """(line number, whole line): for input that is answered line by line, where no line at all is no error."""
+    pieces: list[str] = []
+    for number, piece, ends_line in read_pieces(path, may_be_empty=True):
+        pieces.append(piece)
+        if ends_line:
+            yield number, "".join(pieces)
+            pieces = []
+
+
+def read_blocks(path: str | Path) -> Iterator[bytes]:
+    """Give the decompressed bytes as they are, in blocks."""
+    with _open(path, None) as stream:
+        while block := stream.read(PIECE_BYTES):
+            yield block
+
+
+class _Source(Protocol):
+    def read1(self, size: int, /) -> bytes: ...
+    def close(self) -> None: ...
+
+
+class _Tap(io.RawIOBase):
+    """A source whose blocks are shown to an observer on their way; `read1` hands on a typed line at once."""
+
+    def __init__(self, source: _Source, observe: Observer | None) -> None:
+        self._source, self._observe = source, observe
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        block = self._source.read1(len(buffer))
+        buffer[: len(block)] = block
+        if self._observe is not None:
+            self._observe(block)
+        return len(block)
+
+
+@contextmanager
+def _open(path: str | Path, observe: Observer | None) -> Iterator[BinaryIO]:
+    place = place_of(path)
+    try:
+        source = _source(path)
+        try:
+            with io.BufferedReader(_Tap(source, observe), PIECE_BYTES) as stream:
+                yield stream
+        finally:
+            if str(path) != STANDARD_INPUT:
+                source.close()
+    except FileNotFoundError:
+        raise InputError(place, "no such file", "check the name; - reads standard input") from None
+    except IsADirectoryError:
+        raise InputError(place, "this is a folder", "name the files in it") from None
+    except PermissionError:
+        raise InputError(place, "no permission to read it", "change its permissions, e.g. chmod u+r") from None
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError) as error:
+        remedy = "copy the file again, or rename it if it is not compressed"
+        raise InputError(place, f"broken {Path(path).suffix} file ({error})", remedy) from None
+    except OSError as error:
+        raise InputError(place, f"cannot be read ({error.strerror or error})") from None
+
+
+def _source(path: str | Path) -> _Source:
+    if str(path) == STANDARD_INPUT:
+        return cast(_Source, sys.stdin.buffer)
+    if Path(path).suffix == ".gz":
+        return gzip.open(path, "rb")
+    if Path(path).suffix == ".xz":
+        return lzma.open(path, "rb")
+    return Path(path).open("rb")
+
+
+def _without_byte_order_mark(first: bytes, place: str) -> bytes:
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{place}:1", "this is UTF-16, not UTF-8", "convert it, e.g. iconv -f utf-16 -t utf-8")
+    return first.removeprefix(codecs.BOM_UTF8)
+
+
+def _refuse_binary(piece: str, place: str) -> None:
+    if "\0" in piece:
+        raise InputError(place, "not text (it holds a NUL byte)", "give plain text, .gz or .xz")
+
+
+def _not_utf8(place: str, byte: int) -> InputError:
+    remedy = "convert it, e.g. iconv -f latin1 -t utf-8"
+    return InputError(place, f"not UTF-8 (byte 0x{byte:02x})", remedy)

@@ -1,0 +1,119 @@
+"""The tokens a model knows, and their numbers.
+
+    id 0 `<unk>`   every token the model does not know
+    id 1 `</s>`    the end of a line, and what stands before the first token of a text
+    id 2 `<s>`     the start of a sentence, only for models that read sentence by sentence
+    then words by falling count, words of equal count in code point order
+
+The order depends on the counts alone, so that two machines number the same text alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from prpn.errors import ConfigError, InputError
+from prpn.text.atomic import replacing
+
+UNKNOWN = "<unk>"
+END = "</s>"
+START = "<s>"
+SPECIAL_TOKENS = (UNKNOWN, END, START)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Tokens by id; immutable, compared by its tokens."""
+
+    tokens: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        missing = [token for token in (UNKNOWN, END) if token not in self._ids]
+        if missing:
+            raise ConfigError(f"a vocabulary needs {' and '.join(missing)}")
+        if len(self._ids) != len(self.tokens):
+            raise ConfigError("a vocabulary holds each token once, but this one repeats some")
+
+    @staticmethod
+    def build(counts: Mapping[str, int], minimum_count: int, maximum_size: int, *, with_start: bool) -> Vocabulary:
+        """Take the special tokens and the most frequent of the others; `maximum_size` 0 is no limit."""
+        special = SPECIAL_TOKENS if with_start else (UNKNOWN, END)
+        frequent = [token for token, count in counts.items() if count >= minimum_count and token not in SPECIAL_TOKENS]
+        frequent.sort(key=lambda token: (-counts[token], token))
+        tokens = (*special, *frequent)[: maximum_size or None]
+        if len(tokens) <= len(special):
+            raise ConfigError(
+                f"empty vocabulary: of {sum(counts.values())} tokens no word is seen {minimum_count} times; give more "
+                "text, lower text.minimum_count or raise text.maximum_size"
+            )
+        return Vocabulary(tokens)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self._ids
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """Ids, unknown tokens as `<unk>`."""
+        find, unknown = self._ids.get, self.unknown
+        return [find(token, unknown) for token in tokens]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Give the tokens with these ids."""
+        return [self.tokens[index] for index in ids]
+
+    @cached_property
+    def unknown(self) -> int:
+        """Id of `<unk>`."""
+        return self._ids[UNKNOWN]
+
+    @cached_property
+    def end(self) -> int:
+        """Id of `</s>`."""
+        return self._ids[END]
+
+    @cached_property
+    def start(self) -> int:
+        """Id of what precedes a sentence: `<s>`, or `</s>` for a model that reads one sentence after the other."""
+        return self._ids.get(START, self.end)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the tokens in their order."""
+        return hashlib.sha256(json.dumps(self.tokens).encode()).hexdigest()
+
+    def save(self, path: Path) -> None:
+        """Write vocabulary.json, one token a line."""
+        text = json.dumps({"tokens": self.tokens}, ensure_ascii=False, indent=0) + "\n"
+        with replacing(path) as file:
+            file.write(text.encode())
+
+    @staticmethod
+    def load(path: Path) -> Vocabulary:
+        """Read vocabulary.json."""
+        remedy = "take the vocabulary.json that was saved with the model"
+        try:
+            content = json.loads(path.read_bytes())
+        except OSError as error:
+            raise InputError(str(path), f"cannot be read ({error.strerror})", remedy) from None
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}:{error.lineno}", f"not valid JSON ({error.msg})", remedy) from None
+        except UnicodeDecodeError as error:
+            raise InputError(str(path), f"not UTF-8 ({error.reason})", remedy) from None
+        tokens = content.get("tokens") if isinstance(content, dict) else None
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            raise InputError(str(path), 'not a vocabulary: expected {"tokens": [words …]}', remedy)
+        try:
+            return Vocabulary(tuple(tokens))
+        except ConfigError as error:
+            raise InputError(str(path), str(error), remedy) from None
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {token: index for index, token in enumerate(self.tokens)}

@@ -1,0 +1,76 @@
+"""Weights and checkpoints as safetensors: never a pickle, never half a file.
+
+A model folder holds `config.json`, `vocabulary.json`, `model.safetensors` (the best weights so far), `metrics.jsonl` and
+`README.md`. What a run needs to go on lies in `training/checkpoint.safetensors`: tensors by name, and everything that
+is not a tensor as JSON in the file's header. One file, replaced in one step, so a run killed at any moment finds either
+the old checkpoint or the new one, whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from prpn.errors import InputError
+from prpn.model import PRPN
+from prpn.text.atomic import replacing
+
+
+def weights_of(network: PRPN) -> dict[str, Tensor]:
+    """Parameters and batch-norm statistics by name; a tied decoder is not stored twice."""
+    tied = {"decoder.weight"} if network.config.tied else set()
+    return {name: tensor for name, tensor in network.state_dict().items() if name not in tied}
+
+
+def load_weights(network: PRPN, weights: Mapping[str, Tensor], place: str) -> None:
+    """Put weights into a network, which must be of the same shape."""
+    tied = {"decoder.weight": weights["embedding.weight"]} if network.config.tied else {}
+    try:
+        network.load_state_dict({**weights, **tied})
+    except (RuntimeError, KeyError) as error:
+        cause = str(error).strip().splitlines()[-1].strip()
+        raise InputError(place, f"weights do not fit the configuration ({cause})", "was config.json edited?") from None
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any] | None = None) -> None:
+    """Write a safetensors file, replacing an older one in one step."""
+    metadata = None if header is None else {"json": json.dumps(header)}
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(save(contiguous, metadata=metadata))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and header of a safetensors file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {}).get("json", "{}"))
+            return {name: file.get_tensor(name) for name in file.keys()}, header  # noqa: SIM118 - not a mapping
+    except FileNotFoundError:
+        raise InputError(str(path), "no such file", "is this a model folder?") from None
+    except (SafetensorError, OSError) as error:
+        raise InputError(str(path), f"not a readable safetensors file ({error})") from None
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's moments as `optimizer.INDEX.NAME`."""
+    state = optimizer.state_dict()["state"]
+    return {f"optimizer.{i}.{name}": value for i, values in state.items() for name, value in values.items()}
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Inverse of `optimizer_tensors`."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        if key.startswith("optimizer."):
+            _, index, name = key.split(".")
+            state.setdefault(int(index), {})[name] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,307 @@
+"""The training loop: read a batch, follow the gradient, look at held-out text, remember the best weights.
+
+A run is a function of recipe, text and seed. All that its next step depends on is in the checkpoint: weights, optimiser
+moments, weight average, carried state, random generator, and the `Position` below; the batches of an epoch follow from
+seed and epoch. So a run that was killed ends with the same weights as one that was not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from prpn.config import Recipe
+from prpn.errors import InputError, PrpnError
+from prpn.model import PRPN, State
+from prpn.text.batches import Batch
+from prpn.training.average import WeightAverage
+from prpn.training.checkpoint import (
+    load_optimizer,
+    load_weights,
+    optimizer_tensors,
+    read_tensors,
+    weights_of,
+    write_tensors,
+)
+from prpn.training.data import Data, training_batches
+from prpn.training.display import Display, loss_text
+from prpn.training.evaluate import ESTIMATE_COLUMNS, on_device, score
+from prpn.training.schedule import Plateau, learning_rate
+
+
+class InterruptedRunError(PrpnError):
+    """The run was asked to stop; its checkpoint is written."""
+
+
+@dataclass
+class Position:
+    """Where a run is."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    nats: float = 0.0
+    """Training loss summed over the tokens since the last evaluation."""
+    nats_tokens: int = 0
+    epoch_nats: float = 0.0
+    epoch_tokens: int = 0
+    best_loss: float = math.inf
+    best_step: int = 0
+    without_gain: int = 0
+    """Evaluations in a row that brought nothing better."""
+    plateau: Plateau = field(default_factory=Plateau)
+    metrics_size: int = 0
+    """Bytes of metrics.jsonl that belong to this position."""
+
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> Position:
+        """Inverse of `dataclasses.asdict`."""
+        return Position(**{**values, "plateau": Plateau(**values["plateau"])})
+
+
+class Trainer:
+    """One run in one model folder."""
+
+    def __init__(self, recipe: Recipe, data: Data, network: PRPN, folder: Path) -> None:
+        self.recipe, self.config, self.data, self.folder = recipe, recipe.training, data, folder
+        self.network, self.device = network, network.decoder.bias.device
+        self.optimizer = torch.optim.Adam(
+            network.parameters(),
+            lr=self.config.learning_rate,
+            betas=(self.config.beta1, self.config.beta2),
+            eps=self.config.epsilon,
+            weight_decay=self.config.weight_decay,
+            fused=True,
+        )
+        self.average = WeightAverage(network, self.config.average) if self.config.average else None
+        self.position = Position()
+        self.state: State | None = None
+        self.batches_an_epoch = len(training_batches(self.config, data, 0))
+        self.metrics = folder / "metrics.jsonl"
+        self.board = _tensorboard(folder / "training" / "tensorboard")
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where the state of the run is kept."""
+        return self.folder / "training" / "checkpoint.safetensors"
+
+    @property
+    def best_weights(self) -> Path:
+        """Where the best weights by held-out loss are kept."""
+        return self.folder / "model.safetensors"
+
+    @property
+    def total_steps(self) -> int:
+        """Steps after which the budget is spent."""
+        limits = [self.config.steps, self.config.epochs * self.batches_an_epoch]
+        return min(limit for limit in limits if limit > 0)
+
+    def run(self, display: Display) -> None:
+        """Train until the budget is spent or nothing gets better, then leave the network with the best weights."""
+        with _stop_signals() as stop:
+            while not self.finished:
+                batches = training_batches(self.config, self.data, self.position.epoch)
+                while self.position.batch < len(batches) and not self.finished:
+                    self._step(batches[self.position.batch], display)
+                    if stop:
+                        self.save()
+                        raise InterruptedRunError(
+                            f"stopped at step {self.position.step:,} of {self.total_steps:,}; everything is saved in "
+                            f"{self.folder}: go on with --resume"
+                        )
+        weights, _ = read_tensors(self.best_weights)
+        load_weights(self.network, weights, str(self.best_weights))
+        self.network.eval()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the budget is spent, or the held-out loss has not fallen for long enough."""
+        patience = self.config.early_stopping
+        return self.position.step >= self.total_steps or 0 < patience <= self.position.without_gain
+
+    def _step(self, batch: Batch, display: Display) -> None:
+        """One batch and whatever is due after it."""
+        start, position = time.monotonic(), self.position
+        loss, tokens = self._learn(batch)
+        position.step += 1
+        position.batch += 1
+        position.tokens += tokens
+        position.nats += loss * tokens
+        position.nats_tokens += tokens
+        position.epoch_nats += loss * tokens
+        position.epoch_tokens += tokens
+        if self.average is not None:
+            self.average.update(position.step - 1)
+        epoch_ends = position.batch == self.batches_an_epoch
+        every = self.config.evaluate_every
+        due = epoch_ends if every == 0 else position.step % every == 0
+        evaluated = due or position.step == self.total_steps
+        position.seconds += time.monotonic() - start
+        display.step(position.step, position.epoch, position.tokens, loss)
+        held_out = self._evaluate(display) if evaluated else None
+        if epoch_ends:
+            self._end_epoch(held_out)
+        if evaluated or position.step % self.config.checkpoint_every == 0:
+            self.save()
+
+    def _learn(self, batch: Batch) -> tuple[float, int]:
+        """Follow the gradient of one batch; its mean loss and its tokens."""
+        inputs, targets, mask = on_device(batch, self.device)
+        rate = learning_rate(self.config, self.position.step, self.total_steps, self.position.plateau)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.network.train()
+        output = self.network(inputs, None if batch.fresh else self.state, mask)
+        loss = self.network.loss(output, targets, mask)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if self.config.clip:
+            clip_grad_norm_(self.network.parameters(), self.config.clip)
+        self.optimizer.step()
+        self.state = output.state.detach() if self.config.batching == "stream" else None
+        value = loss.item()
+        if not math.isfinite(value):
+            raise PrpnError(
+                f"the loss is not a number at step {self.position.step + 1}; "
+                f"lower training.learning_rate ({self.config.learning_rate:g}) or training.clip, then start again"
+            )
+        return value, targets.numel() if mask is None else int(mask.sum())
+
+    def _evaluate(self, display: Display) -> float:
+        """Estimate the held-out loss, write it down, keep the weights if they are the best."""
+        position = self.position
+        start = time.monotonic()
+        with self.average.in_place() if self.average is not None else nullcontext():
+            estimate = score(
+                self.network, self.data.validation, self.data.vocabulary, self.config, columns=ESTIMATE_COLUMNS
+            )
+            better = estimate.loss < position.best_loss
+            if better:
+                write_tensors(self.best_weights, weights_of(self.network))
+        position.best_loss = min(position.best_loss, estimate.loss)
+        position.best_step = position.step if better else position.best_step
+        position.without_gain = 0 if better else position.without_gain + 1
+        position.seconds += time.monotonic() - start
+        self._write_metrics(
+            {
+                "step": position.step,
+                "epoch": round(position.step / self.batches_an_epoch, 4),
+                "tokens": position.tokens,
+                "seconds": round(position.seconds, 1),
+                "learning_rate": self.optimizer.param_groups[0]["lr"],
+                "training_loss": position.nats / max(1, position.nats_tokens),
+                "validation_loss_estimate": estimate.loss,
+                "validation_perplexity_estimate": estimate.perplexity,
+                "best": better,
+            }
+        )
+        position.nats, position.nats_tokens = 0.0, 0
+        text = loss_text(estimate.loss, display.in_characters)
+        display.say(f"step {position.step:,}: held-out {text} (estimate){', the best so far' if better else ''}")
+        return estimate.loss
+
+    def _end_epoch(self, held_out: float | None) -> None:
+        position = self.position
+        watched = position.epoch_nats / max(1, position.epoch_tokens)
+        if self.config.plateau_watch == "validation":
+            watched = held_out if held_out is not None else position.best_loss
+        position.plateau = position.plateau.after_epoch(watched, self.config)
+        position.epoch, position.batch = position.epoch + 1, 0
+        position.epoch_nats, position.epoch_tokens = 0.0, 0
+
+    def _write_metrics(self, line: dict[str, Any]) -> None:
+        with self.metrics.open("ab") as file:
+            file.write((json.dumps(line) + "\n").encode())
+            self.position.metrics_size = file.tell()
+        if self.board is not None:
+            for name, value in line.items():
+                self.board.add_scalar(name, value, line["step"])
+            self.board.flush()
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        tensors = {f"network.{name}": tensor for name, tensor in weights_of(self.network).items()}
+        tensors |= optimizer_tensors(self.optimizer)
+        tensors |= self.average.tensors() if self.average is not None else {}
+        tensors |= self.state.tensors("state.") if self.state is not None else {}
+        tensors["random"] = torch.get_rng_state()
+        header = {"position": dataclasses.asdict(self.position), "identity": self._identity()}
+        write_tensors(self.checkpoint, tensors, header)
+
+    def resume(self) -> None:
+        """Go on from the checkpoint."""
+        tensors, header = read_tensors(self.checkpoint)
+        for name, here in self._identity().items():
+            if header["identity"][name] != here:
+                raise InputError(
+                    str(self.checkpoint),
+                    f"belongs to a run with another {name}",
+                    "resume with the settings and files it was started with, or choose another --out",
+                )
+        self.position = Position.from_json(header["position"])
+        network = {name[8:]: tensor for name, tensor in tensors.items() if name.startswith("network.")}
+        load_weights(self.network, network, str(self.checkpoint))
+        load_optimizer(self.optimizer, tensors)
+        if self.average is not None:
+            self.average.load(tensors)
+        if "state.hidden" in tensors:
+            self.state = State.from_tensors(tensors, "state.").to(self.device)
+        torch.set_rng_state(tensors["random"])
+        if self.metrics.exists():  # lines written after the checkpoint will be written again
+            with self.metrics.open("r+b") as file:
+                file.truncate(min(self.position.metrics_size, self.metrics.stat().st_size))
+
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to be this run's; budgets may change."""
+        training = {k: v for k, v in self.recipe.to_json()["training"].items() if k not in ("epochs", "steps")}
+        return {
+            "text": self.data.training.checksum,
+            "vocabulary": self.data.vocabulary.fingerprint,
+            "validation text": self.data.validation.checksum,
+            "model configuration": self.recipe.to_json()["model"],
+            "training configuration": training,
+        }
+
+
+@contextmanager
+def _stop_signals() -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM instead of dying by them; a second one kills as usual."""
+    received: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+
+    try:
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: whoever called has the signals
+        yield received
+        return
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tensorboard(folder: Path) -> Any:
+    """A TensorBoard writer if TensorBoard is installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder))

@@ -1,0 +1,134 @@
+"""The record of a run: what was done, on what, by which code, with what result; and the model card made from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from prpn import kernels
+from prpn.config import Recipe
+from prpn.text.atomic import replacing
+from prpn.training.data import Data
+from prpn.training.evaluate import LanguageScore
+
+
+def machine() -> dict[str, Any]:
+    """What the run ran on, as far as it matters to speed and to repeating it."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "kernels": kernels.in_use(),
+    }
+
+
+def peak_memory_gib() -> float:
+    """Largest resident memory of this process so far."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
+
+
+def commit() -> str | None:
+    """The commit of the source this runs from, with `+` when the source was changed since; None outside a checkout."""
+    source = Path(__file__).parent
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=source, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", str(source.parent)) else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def score_json(score: LanguageScore) -> dict[str, Any]:
+    """A score by the names that scripts read."""
+    return {
+        "perplexity": score.perplexity,
+        "bits_per_character": score.bits_per_character,
+        "tokens": score.tokens,
+        "unknown": score.unknown,
+        "loss": score.loss,
+    }
+
+
+def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore, outcome: dict[str, Any]) -> None:
+    """Write record.json: the whole run in one file, fit to be kept among the results."""
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    record = {
+        "command": " ".join(["prpn", *sys.argv[1:]]),
+        "commit": commit(),
+        "recipe": recipe.to_json(),
+        "data": {
+            "training": {"sha256": data.training.checksum, "tokens": len(data.training.ids)},
+            "validation": {"sha256": data.validation.checksum, "tokens": len(data.validation.ids)},
+            "vocabulary": len(data.vocabulary),
+        },
+        "machine": machine(),
+        **outcome,
+        "validation": {**score_json(final), "protocol": protocol(recipe)},
+        "metrics": [json.loads(line) for line in lines],
+    }
+    with replacing(folder / "record.json") as file:
+        file.write((json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def protocol(recipe: Recipe) -> str:
+    """How a reported figure was measured."""
+    if recipe.training.batching == "sentences":
+        return "each sentence by itself, every token and sentence end counted once"
+    return "one stream, state carried, every token counted once"
+
+
+def write_card(folder: Path, recipe: Recipe, data: Data, final: LanguageScore, outcome: dict[str, Any]) -> None:
+    """Write README.md, the model card."""
+    model, kind = recipe.model, "characters" if recipe.text.tokenizer == "characters" else "words"
+    lines = [
+        f"# {folder.name}",
+        "",
+        f"A Parsing-Reading-Predict Network over {kind}, made by `prpn train {recipe.name}`. {recipe.description}",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| flavour | `{model.flavour}`, {model.gates} gates, temperature {model.temperature:g} |",
+        f"| size | {model.layers} layers, hidden {model.hidden}, embedding {model.embedding}, "
+        f"{model.memory_slots} memory slots, look-back {model.lookback} |",
+        f"| parsing network / reading attention / predict attention | "
+        f"{_on(model.parsing)} / {_on(model.reading_attention)} / {_on(model.predict_attention)} |",
+        f"| vocabulary | {len(data.vocabulary):,} {kind} |",
+        f"| trained on | {len(data.training.ids):,} tokens, SHA-256 `{data.training.checksum[:16]}…` |",
+        f"| training | {outcome['steps']:,} steps, {outcome['epochs']:.2f} epochs, seed {recipe.training.seed} |",
+        f"| held-out perplexity | {final.perplexity:.2f} |",
+        f"| held-out bits per character | {final.bits_per_character:.4f} |",
+        f"| held-out tokens | {final.tokens:,}, of which {final.unknown:,} unknown |",
+        "",
+        f"Measured on the weights with the best held-out loss: {protocol(recipe)}.",
+        "",
+        f"Read it with `prpn info {folder.name}`, measure it with `prpn perplexity FILE --model {folder.name}`.",
+        "",
+    ]
+    with replacing(folder / "README.md") as file:
+        file.write("\n".join(lines).encode())
+
+
+def _on(flag: bool) -> str:
+    return "on" if flag else "off"
+
+
+def _processor() -> str:
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
+            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -1,0 +1,84 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prpn.errors import ConfigError, InputError
+from prpn.text.vocabulary import Vocabulary
+
+COUNTS = {"b": 2, "a": 2, "é": 5, "<unk>": 9, "rare": 1, "</s>": 4, "<s>": 3}
+
+
+def test_special_tokens_come_first_then_falling_counts() -> None:
+    stream = Vocabulary.build(COUNTS, 1, 0, with_start=False)
+    assert stream.tokens == ("<unk>", "</s>", "é", "a", "b", "rare")
+    assert (stream.unknown, stream.end, stream.start, len(stream)) == (0, 1, 1, 6)
+    sentences = Vocabulary.build(COUNTS, 2, 0, with_start=True)
+    assert sentences.tokens == ("<unk>", "</s>", "<s>", "é", "a", "b")
+    assert sentences.start == 2
+    assert Vocabulary.build(COUNTS, 1, 4, with_start=False).tokens == ("<unk>", "</s>", "é", "a")
+
+
+@given(st.dictionaries(st.text(min_size=1), st.integers(1, 3), min_size=1).flatmap(
+    lambda counts: st.tuples(st.permutations(list(counts.items())), st.just(counts))
+))  # fmt: skip
+def test_order_depends_on_the_counts_alone(drawn: tuple[list[tuple[str, int]], dict[str, int]]) -> None:
+    shuffled, counts = drawn
+    assert Vocabulary.build(dict(shuffled), 1, 0, with_start=False) == Vocabulary.build(counts, 1, 0, with_start=False)
+
+
+def test_encode_and_decode() -> None:
+    vocabulary = Vocabulary.build(COUNTS, 2, 0, with_start=False)
+    assert vocabulary.encode(["a", "rare", "</s>"]) == [3, 0, 1]
+    assert vocabulary.decode([3, 0, 1]) == ["a", "<unk>", "</s>"]
+    assert "a" in vocabulary
+    assert "rare" not in vocabulary
+
+
+@pytest.mark.parametrize(("counts", "minimum", "maximum"), [({}, 1, 0), ({"<unk>": 3}, 1, 0), (COUNTS, 9, 0)])
+def test_an_empty_vocabulary_is_refused(counts: dict[str, int], minimum: int, maximum: int) -> None:
+    with pytest.raises(ConfigError, match=r"empty vocabulary: .* give more text, lower text\.minimum_count"):
+        Vocabulary.build(counts, minimum, maximum, with_start=False)
+
+
+def test_a_limit_that_leaves_only_special_tokens_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"raise text\.maximum_size"):
+        Vocabulary.build(COUNTS, 1, 3, with_start=True)
+
+
+def test_save_and_load(tmp_path: Path) -> None:
+    path = tmp_path / "vocabulary.json"
+    vocabulary = Vocabulary.build(COUNTS, 1, 0, with_start=False)
+    vocabulary.save(path)
+    assert "é" in path.read_text(encoding="utf-8")
+    assert json.loads(path.read_bytes()) == {"tokens": list(vocabulary.tokens)}
+    assert Vocabulary.load(path) == vocabulary
+    assert Vocabulary.load(path).fingerprint == vocabulary.fingerprint
+    assert vocabulary.fingerprint != Vocabulary.build(COUNTS, 2, 0, with_start=False).fingerprint
+    assert [entry.name for entry in tmp_path.iterdir()] == ["vocabulary.json"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"tokens":\n [', "vocabulary.json:2: not valid JSON"),
+        (b"\xff\xfe", "not UTF-8|not valid JSON"),
+        (b"[]", "not a vocabulary"),
+        (b'{"tokens": [1]}', "not a vocabulary"),
+        (b'{"tokens": ["a"]}', "needs <unk> and </s>"),
+        (b'{"tokens": ["<unk>", "</s>", "a", "a"]}', "repeats some"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "vocabulary.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as error:
+        Vocabulary.load(path)
+    assert "vocabulary.json" in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.json: cannot be read"):
+        Vocabulary.load(tmp_path / "none.json")

@@ -1,0 +1,98 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.reference import trees as reference
+
+from prpn.errors import ConfigError, InputError
+from prpn.trees import Builder, Tree, build, has_ties
+
+WITH_TIES = st.lists(st.sampled_from([0.0, 0.5, 1.0, -1.0, math.inf, -math.inf]), min_size=1, max_size=20)
+DISTANCES = WITH_TIES | st.lists(st.floats(allow_nan=False), min_size=1, max_size=20)
+BUILDERS = pytest.mark.parametrize("builder", ["paper", "unbiased"])
+
+
+def letters(count: int) -> list[str]:
+    return [chr(ord("a") + i) for i in range(count)]
+
+
+@BUILDERS
+@given(distances=DISTANCES)
+def test_as_the_recursive_definition(builder: Builder, distances: list[float]) -> None:
+    words = letters(len(distances))
+    tree = build(words, distances, builder)
+    assert tree.brackets() == reference.brackets(getattr(reference, builder)(words, distances))
+    assert tree.words == tuple(words)
+    assert len(tree.spans()) == len(words) - 1
+    assert Tree.from_brackets(tree.brackets()) == tree
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_unbiased_reaches_every_binary_tree(count: int) -> None:
+    for tree in reference.binary_trees(letters(count)):
+        built = build(letters(count), reference.heights_as_distances(tree), "unbiased")
+        assert built.brackets() == reference.brackets(tree)
+
+
+def test_paper_misses_some_binary_trees() -> None:
+    words = letters(5)
+    every = {reference.brackets(tree) for tree in reference.binary_trees(words)}
+    reached = {build(words, order, "paper").brackets() for order in itertools.permutations(range(5))}
+    assert every - reached == {"((a b) ((c d) e))"}
+
+
+@BUILDERS
+@given(distances=DISTANCES)
+def test_without_ties_it_does_not_matter_which_maximum_wins(builder: Builder, distances: list[float]) -> None:
+    ranks = {value: rank for rank, value in enumerate(sorted(set(distances)))}
+    last_wins = [ranks[d] + i / len(distances) for i, d in enumerate(distances)]
+    words = letters(len(distances))
+    if not has_ties(distances, builder):
+        assert build(words, last_wins, builder) == build(words, distances, builder)
+
+
+def test_ties() -> None:
+    assert has_ties([0, 1, 1], "paper")
+    assert has_ties([1, 0, 1], "paper")
+    assert not has_ties([1, 0, 1], "unbiased")
+    assert not has_ties([0, 1, 2, 1], "unbiased"), "equal distances that never meet decide nothing"
+    assert not has_ties([], "paper")
+
+
+@BUILDERS
+def test_equal_distances_branch_right(builder: Builder) -> None:
+    assert build(letters(4), [0, 0, 0, 0], builder).brackets() == "(a (b (c d)))"
+
+
+def test_example() -> None:
+    words = ["the", "old", "man", "sat", "on", "the", "bench"]
+    distances = [1.0, 0.6, 0.1, 0.8, 0.9, 0.3, 0.15]
+    assert build(words, distances, "paper").brackets() == "(the (((old man) sat) (on (the bench))))"
+    assert build(words, distances, "unbiased").brackets() == "(((the (old man)) sat) (on (the bench)))"
+
+
+@BUILDERS
+def test_arrays_and_small_sentences(builder: Builder) -> None:
+    assert build(["a", "b"], np.array([0, 1], dtype=np.float32), builder).brackets() == "(a b)"
+    assert build(["a"], [0.0], builder).brackets() == "(a)"
+    assert build([], [], builder).brackets() == "()"
+
+
+@BUILDERS
+def test_what_cannot_be_built(builder: Builder) -> None:
+    with pytest.raises(InputError, match="the one before 'b' is not a number"):
+        build(["a", "b"], [0, math.nan], builder)
+    with pytest.raises(InputError, match=r"shape \(3,\) for 2 words"):
+        build(["a", "b"], [0, 1, 2], builder)
+    with pytest.raises(ConfigError, match="choose paper or unbiased"):
+        build(["a", "b"], [0, 1], "papr")  # type: ignore[arg-type]
+
+
+@BUILDERS
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_hundred_thousand_words_that_branch_to_one_side(builder: Builder, direction: int) -> None:
+    distances = direction * np.arange(100_000)
+    assert len(build(["w"] * 100_000, distances, builder).spans()) == 99_999
