@@ -1,0 +1,55 @@
+"""PRPN, the Parsing-Reading-Predict Network: a language model that discovers the syntax of the text it reads.
+
+    text ─ corpus ─ vocabulary ─ batches ─ PRPN [ parsing → reading → predict ]
+                                              ├─ next-token loss ─ perplexity / bits per character
+                                              └─ distances ─ trees
+
+Names are imported when they are first used, so `import prpn` alone loads no heavy library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prpn.config import ModelConfig, Recipe, TextConfig, TrainingConfig, load_recipe, recipe_names
+    from prpn.errors import ConfigError, InputError, PrpnError
+    from prpn.model import PRPN, Output, State
+    from prpn.pretrained import Model, load
+    from prpn.training.run import train
+    from prpn.trees import Tree, build
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ModelConfig": "config",
+    "Recipe": "config",
+    "TextConfig": "config",
+    "TrainingConfig": "config",
+    "load_recipe": "config",
+    "recipe_names": "config",
+    "ConfigError": "errors",
+    "InputError": "errors",
+    "PrpnError": "errors",
+    "PRPN": "model",
+    "Output": "model",
+    "State": "model",
+    "Model": "pretrained",
+    "load": "pretrained",
+    "train": "training.run",
+    "Tree": "trees",
+    "build": "trees",
+}
+
+__all__ = [
+    "PRPN", "ConfigError", "InputError", "Model", "ModelConfig", "Output", "PrpnError", "Recipe", "State", "TextConfig",
+    "TrainingConfig", "Tree", "build", "load", "load_recipe", "recipe_names", "train",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module prpn has no attribute {name}")
+    return getattr(import_module(f"prpn.{_HOMES[name]}"), name)

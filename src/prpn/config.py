@@ -148,7 +148,7 @@ class TrainingConfig:
     early_stopping: int = 0
     """Evaluations in a row without a better held-out loss before the run ends; 0: never."""
     evaluate_every: int = 0
-    """Steps between evaluations; 0: once an epoch."""
+    """Steps between evaluations; one is also made at the end of every epoch. 0: only those."""
     checkpoint_every: int = 500
     """Steps between checkpoints; one is also written after every evaluation."""
     average: float = 0.0

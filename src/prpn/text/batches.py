@@ -13,6 +13,7 @@ Both are sequences, so a run can go on at any batch.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -37,8 +38,8 @@ class Batch:
 class _Batches(Sequence[Batch]):
     """Makes each batch when it is asked for."""
 
-    def _batch(self, index: int) -> Batch:
-        raise NotImplementedError
+    @abstractmethod
+    def _batch(self, index: int) -> Batch: ...
 
     @overload
     def __getitem__(self, index: int) -> Batch: ...

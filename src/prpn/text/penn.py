@@ -47,9 +47,9 @@ _ABBREVIATIONS = frozenset(
     word
     for line in (
         "adm ala apr ariz ark assn assoc aug ave blvd bros calif capt cf co col colo comdr conn corp cos cpl ct dec",
-        "del dept dr etc feb fla ft ga gen gov hon ill inc ind jan jr kan ky la lt ltd maj mass md messrs mich minn miss",
-        "mo mont mr mrs ms mt neb nev no nos nov oct okla ont ore pa ph prof pty pvt rd rep reps rev sen sens sept sgt",
-        "sr st tenn tex v va vs vt wash wis wyo",
+        "del dept dr etc feb fla ft ga gen gov hon ill inc ind jan jr kan ky la lt ltd maj mass md messrs mich minn",
+        "miss mo mont mr mrs ms mt neb nev no nos nov oct okla ont ore pa ph prof pty pvt rd rep reps rev sen sens",
+        "sept sgt sr st tenn tex v va vs vt wash wis wyo",
     )
     for word in line.split()
 )

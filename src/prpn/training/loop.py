@@ -147,13 +147,13 @@ class Trainer:
             self.average.update(position.step - 1)
         epoch_ends = position.batch == self.batches_an_epoch
         every = self.config.evaluate_every
-        due = epoch_ends if every == 0 else position.step % every == 0
-        evaluated = due or position.step == self.total_steps
+        evaluated = epoch_ends or position.step == self.total_steps or (every > 0 and position.step % every == 0)
         position.seconds += time.monotonic() - start
         display.step(position.step, position.epoch, position.tokens, loss)
-        held_out = self._evaluate(display) if evaluated else None
-        if epoch_ends:
-            self._end_epoch(held_out)
+        if evaluated:
+            held_out = self._evaluate(display)
+            if epoch_ends:
+                self._end_epoch(held_out)
         if evaluated or position.step % self.config.checkpoint_every == 0:
             self.save()
 
@@ -213,11 +213,10 @@ class Trainer:
         display.say(f"step {position.step:,}: held-out {text} (estimate){', the best so far' if better else ''}")
         return estimate.loss
 
-    def _end_epoch(self, held_out: float | None) -> None:
+    def _end_epoch(self, held_out: float) -> None:
         position = self.position
-        watched = position.epoch_nats / max(1, position.epoch_tokens)
-        if self.config.plateau_watch == "validation":
-            watched = held_out if held_out is not None else position.best_loss
+        learned = position.epoch_nats / position.epoch_tokens
+        watched = held_out if self.config.plateau_watch == "validation" else learned
         position.plateau = position.plateau.after_epoch(watched, self.config)
         position.epoch, position.batch = position.epoch + 1, 0
         position.epoch_nats, position.epoch_tokens = 0.0, 0
@@ -237,7 +236,7 @@ class Trainer:
         tensors |= optimizer_tensors(self.optimizer)
         tensors |= self.average.tensors() if self.average is not None else {}
         tensors |= self.state.tensors("state.") if self.state is not None else {}
-        tensors["random"] = torch.get_rng_state()
+        tensors |= {f"random.{kind}": module.get_rng_state() for kind, module in self._generators().items()}
         header = {"position": dataclasses.asdict(self.position), "identity": self._identity()}
         write_tensors(self.checkpoint, tensors, header)
 
@@ -259,10 +258,16 @@ class Trainer:
             self.average.load(tensors)
         if "state.hidden" in tensors:
             self.state = State.from_tensors(tensors, "state.").to(self.device)
-        torch.set_rng_state(tensors["random"])
+        for kind, module in self._generators().items():
+            module.set_rng_state(tensors[f"random.{kind}"])
         if self.metrics.exists():  # lines written after the checkpoint will be written again
             with self.metrics.open("r+b") as file:
                 file.truncate(min(self.position.metrics_size, self.metrics.stat().st_size))
+
+    def _generators(self) -> dict[str, Any]:
+        """The modules whose random generator decides what is dropped, by device."""
+        kinds = {"cpu", self.device.type}
+        return {kind: torch if kind == "cpu" else torch.get_device_module(kind) for kind in sorted(kinds)}
 
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to be this run's; budgets may change."""

@@ -1,0 +1,174 @@
+"""The command `prpn`: one function per verb.
+
+Results go to standard output, progress and messages to standard error; `--json` prints one JSON object and nothing else.
+Exit status 0: done, 1: the job failed, 2: wrong use. Whatever needs torch is imported by the verb that needs it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from prpn import __version__
+from prpn.errors import ConfigError, PrpnError
+
+app = typer.Typer(
+    name="prpn",
+    help="A language model that discovers the syntax of the text it reads, without a treebank.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Tokenized = Annotated[bool, typer.Option("--tokenized", help="The text is split already: split at spaces only.")]
+Device = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, mps, …")]
+TrainedModel = Annotated[Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
+
+
+@app.command(no_args_is_help=True)
+def train(
+    recipe: Annotated[str, typer.Argument(help="A recipe of the package (see below) or a TOML file.")],
+    text: Annotated[
+        list[str] | None,
+        typer.Option(help="Text to learn from, one sentence a line; again for more files. `-`, .gz and .xz work."),
+    ] = None,
+    valid: Annotated[str | None, typer.Option(help="Held-out text; without it the end of the text is held out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Model folder to make.  [default: runs/RECIPE]")] = None,
+    init: Annotated[Path | None, typer.Option(help="Model folder to start from instead of random weights.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything random; a seed makes a run repeat.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out, if any.")] = False,
+    device: Device = "cpu",
+    tokenized: Tokenized = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a field: section.key=value, e.g. training.epochs=5.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a model on raw text.
+
+    Recipes for minutes on a laptop: quick-word, quick-char, quick-parsing, demo (which brings its own text).
+    Recipes of the paper: ptb-word, ptb-char, text8-word, text8-char, parsing.
+
+    The best weights by held-out loss, the vocabulary, the configuration and the metrics go to the model folder. Ctrl-C
+    saves and stops; the same command with --resume goes on, and ends with the same weights as an uninterrupted run.
+
+    Example: prpn train quick-word --text my.txt --out runs/mine
+    """
+    from prpn.config import load_recipe
+    from prpn.training.run import train as run
+
+    chosen = load_recipe(recipe).override([*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])])
+    result = run(
+        chosen,
+        out or Path("runs") / chosen.name,
+        texts=text or [],
+        validation=valid,
+        tokenized=tokenized,
+        initial=init,
+        resume=resume,
+        device=device,
+        quiet=as_json,
+    )
+    if as_json:
+        _print_json(result)
+    else:
+        figures = result["validation"]
+        print(f"validation perplexity {figures['perplexity']:.2f}, {figures['bits_per_character']:.4f} bits a character")
+
+
+@app.command(no_args_is_help=True)
+def perplexity(
+    file: Annotated[str, typer.Argument(help="Text to score, one sentence a line; `-`, .gz and .xz work.")],
+    model: TrainedModel,
+    tokenized: Tokenized = False,
+    device: Device = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Measure how well a model predicts a text.
+
+    The text is read as one stream with the state carried from its first token to its last; every token and every line
+    end is counted once. Words the model does not know are scored as `<unk>` and counted. Bits per character count the
+    tokenised text, spaces and line ends included.
+    """
+    from prpn.pretrained import load
+    from prpn.training.display import counting
+    from prpn.training.record import protocol, score_json
+    from prpn.training.run import usable_device
+
+    trained = load(model)
+    trained.network.to(usable_device(device))
+    with counting(f"scoring {file}", None, as_json) as progress:
+        result = trained.score_file(file, tokenized, progress)
+    if as_json:
+        _print_json(score_json(result) | {"characters": result.characters, "protocol": protocol(trained.recipe)})
+        return
+    share = result.unknown / result.tokens
+    print(f"perplexity          {result.perplexity:.2f}")
+    print(f"bits per character  {result.bits_per_character:.4f}")
+    print(f"tokens              {result.tokens:,} ({protocol(trained.recipe)})")
+    print(f"unknown             {result.unknown:,} ({share:.2%}, scored as <unk>)")
+
+
+@app.command(no_args_is_help=True)
+def info(
+    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    as_json: Json = False,
+) -> None:
+    """Tell what a model is, what it was trained on, its numbers, and which kernels are in use."""
+    from prpn import kernels
+    from prpn.pretrained import load
+
+    trained = load(model)
+    parameters = sum(p.numel() for p in trained.network.parameters())
+    if as_json:
+        _print_json(
+            {
+                "config": trained.recipe.to_json(),
+                "vocabulary": len(trained.vocabulary),
+                "parameters": parameters,
+                "kernels": kernels.in_use(),
+            }
+        )
+        return
+    card = model / "README.md"
+    print(card.read_text(encoding="utf-8") if card.exists() else f"# {model.name}\n\nTraining has not finished.\n")
+    print(f"{parameters:,} parameters; kernels: {kernels.in_use()}")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"prpn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """A language model that discovers the syntax of the text it reads, without a treebank."""
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def main() -> None:
+    """Run the command; errors of the input are one line."""
+    try:
+        app()
+    except PrpnError as error:
+        print(f"prpn: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, ConfigError) else 1)
+    except KeyboardInterrupt:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""A trained model, read from its folder: text in, language scores, distances and trees out.
+
+    model = prpn.load("runs/mine")
+    model.distances("the old man sat on the bench"), model.parse("…"), model.perplexity("…")
+
+Text is tokenised as the training text was; a list of strings is taken as tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from prpn.config import Recipe, read_saved_recipe
+from prpn.errors import InputError
+from prpn.model import PRPN
+from prpn.model.parsing import ParsingNetwork
+from prpn.text.cache import default_cache
+from prpn.text.corpus import Corpus, Progress, encode
+from prpn.text.tokenizer import Tokenizer
+from prpn.text.vocabulary import Vocabulary
+from prpn.training.checkpoint import load_weights, read_tensors
+from prpn.training.evaluate import LanguageScore, score
+from prpn.trees import Builder, Tree, build
+
+
+class Model:
+    """A network with its recipe and vocabulary."""
+
+    def __init__(self, recipe: Recipe, vocabulary: Vocabulary, network: PRPN) -> None:
+        self.recipe, self.vocabulary, self.network = recipe, vocabulary, network.eval()
+
+    def tokens(self, sentence: str | Sequence[str]) -> list[str]:
+        """The sentence as the model sees it: split and normalised as in training."""
+        tokenizer = Tokenizer(self.recipe.text, tokenized=not isinstance(sentence, str))
+        return tokenizer.tokens(sentence if isinstance(sentence, str) else " ".join(sentence))
+
+    @torch.no_grad()
+    def scores(self, sentence: str | Sequence[str]) -> NDArray[np.float64]:
+        """Distances before their activation, one a token: what trees are built from, since they hardly ever tie."""
+        parsing, config = self.network.parsing, self.recipe.model
+        if not isinstance(parsing, ParsingNetwork):
+            raise InputError(self.recipe.name, "has no parsing network", "use a model with model.parsing = true")
+        ids = torch.tensor([self.vocabulary.start, *self.vocabulary.encode(self.tokens(sentence))])
+        embeddings = self.network.embedding(ids.to(self.network.decoder.bias.device))[:, None]  # (n + 1, 1, E)
+        before = embeddings.new_zeros(config.lookback, 1, config.embedding)
+        scores = parsing.scores(torch.cat([before, embeddings]))[1:, 0, 0]
+        return np.asarray(scores.double().cpu().numpy())
+
+    def distances(self, sentence: str | Sequence[str]) -> NDArray[np.float64]:
+        """The syntactic distance before each token."""
+        scores = self.scores(sentence)
+        return 1 / (1 + np.exp(-scores)) if self.recipe.model.flavour == "released" else np.maximum(scores, 0)
+
+    def parse(self, sentence: str | Sequence[str], builder: Builder | None = None) -> Tree:
+        """The tree that the distances imply, over the tokens as the model sees them."""
+        return build(self.tokens(sentence), self.scores(sentence), builder or self.recipe.model.builder)
+
+    def perplexity(self, text: str) -> float:
+        """Perplexity of a text, one sentence a line."""
+        tokenizer, end = Tokenizer(self.recipe.text), [self.vocabulary.end] * self.recipe.text.line_ends
+        lines = [tokens for line in text.splitlines() if (tokens := tokenizer.tokens(line))]
+        ids = np.array([i for tokens in lines for i in [*self.vocabulary.encode(tokens), *end]], dtype=np.int32)
+        if len(ids) == 0:
+            raise InputError("text", "no token in it", "give at least one word")
+        corpus = Corpus(ids, None, len(lines), 0, max(1, len(text)), "")
+        return math.exp(score(self.network, corpus, self.vocabulary, self.recipe.training).loss)
+
+    def score_file(self, path: str, tokenized: bool = False, progress: Progress | None = None) -> LanguageScore:
+        """Perplexity, bits per character and counts of a file, read as one stream."""
+        tokenizer = Tokenizer(self.recipe.text, tokenized)
+        corpus = encode([path], tokenizer, self.vocabulary, default_cache())
+        return score(self.network, corpus, self.vocabulary, self.recipe.training, progress=progress)
+
+
+def load(folder: str | Path) -> Model:
+    """Read a model folder."""
+    folder = Path(folder)
+    if not (folder / "config.json").is_file():
+        raise InputError(str(folder), "not a model folder (no config.json)", "train one with `prpn train`")
+    recipe = read_saved_recipe(folder / "config.json")
+    vocabulary = Vocabulary.load(folder / "vocabulary.json")
+    network = PRPN(recipe.model, len(vocabulary))
+    weights, _ = read_tensors(folder / "model.safetensors")
+    load_weights(network, weights, str(folder / "model.safetensors"))
+    return Model(recipe, vocabulary, network)

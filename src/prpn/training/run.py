@@ -1,0 +1,129 @@
+"""A whole run: text in, model folder out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from prpn.config import Recipe, read_saved_recipe, save_recipe
+from prpn.errors import ConfigError, InputError
+from prpn.model import PRPN
+from prpn.text.vocabulary import Vocabulary
+from prpn.training.checkpoint import load_weights, read_tensors
+from prpn.training.data import Data, prepare
+from prpn.training.display import Display, counting, duration, loss_text
+from prpn.training.evaluate import score
+from prpn.training.loop import Trainer
+from prpn.training.record import peak_memory_gib, score_json, write_card, write_record
+
+
+def train(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    texts: Sequence[str] = (),
+    validation: str | None = None,
+    tokenized: bool = False,
+    initial: Path | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Train a model into `folder`; what came out, as JSON-ready values."""
+    place = usable_device(device)
+    _refuse_used(folder, resume)
+    vocabulary = Vocabulary.load(initial / "vocabulary.json") if initial else None
+    size = sum(os.path.getsize(text) for text in texts if Path(text).is_file())
+    with counting("reading text", None if not size else 2 * size, quiet) as progress:
+        data = prepare(
+            recipe, texts, validation, tokenized=tokenized, vocabulary=vocabulary, progress=progress
+        )  # fmt: skip
+    torch.manual_seed(recipe.training.seed)
+    network = PRPN(recipe.model, len(data.vocabulary)).to(place)
+    if initial:
+        _start_from(network, recipe, initial)
+    folder.mkdir(parents=True, exist_ok=True)
+    trainer = Trainer(recipe, data, network, folder)
+    in_characters = recipe.text.tokenizer == "characters"
+    display = Display(trainer.total_steps, in_characters, quiet)
+    display.say(_summary(recipe, data, network, trainer))
+    if resume and trainer.checkpoint.exists():
+        trainer.resume()
+        display.say(f"going on from step {trainer.position.step:,}")
+    else:
+        trainer.metrics.unlink(missing_ok=True)
+        save_recipe(recipe, folder / "config.json")
+        data.vocabulary.save(folder / "vocabulary.json")
+    with display:
+        trainer.run(display)
+    position = trainer.position
+    with counting("held-out text as one stream", len(data.validation.ids), quiet) as progress:
+        final = score(network, data.validation, data.vocabulary, recipe.training, progress=progress)
+    outcome = {
+        "steps": position.step,
+        "epochs": position.step / trainer.batches_an_epoch,
+        "tokens_seen": position.tokens,
+        "seconds": round(position.seconds, 1),
+        "best_step": position.best_step,
+        "finished": "early stopping" if position.step < trainer.total_steps else "budget spent",
+        "peak_memory_gib": round(peak_memory_gib(), 2),
+    }
+    write_record(folder, recipe, data, final, outcome)
+    write_card(folder, recipe, data, final, outcome)
+    display.say(
+        f"{position.step:,} steps in {duration(position.seconds)}, "
+        f"{position.tokens / max(position.seconds, 1e-9):,.0f} tokens/s, peak memory {peak_memory_gib():.2f} GiB"
+        + _whole_recipe(trainer)
+    )
+    display.say(f"held-out {loss_text(final.loss, in_characters)} ({final.tokens:,} tokens as one stream): {folder}")
+    return {"model": str(folder), **outcome, "validation": score_json(final)}
+
+
+def usable_device(name: str) -> torch.device:
+    """The device of this name, if this machine has it."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        cause = str(error).strip().splitlines()[0]
+        raise ConfigError(f"--device {name} cannot be used here ({cause}); use cpu") from None
+    return device
+
+
+def _refuse_used(folder: Path, resume: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(str(folder), "is a file", "give --out a folder")
+    used = any((folder / name).exists() for name in ("model.safetensors", "training/checkpoint.safetensors"))
+    if used and not resume:
+        raise InputError(str(folder), "already holds a run", "go on with --resume, or choose another --out")
+
+
+def _start_from(network: PRPN, recipe: Recipe, initial: Path) -> None:
+    saved = read_saved_recipe(initial / "config.json")
+    if saved.model != recipe.model:
+        raise ConfigError(f"--init {initial}: its network is not the recipe's; give its own recipe ({saved.name})")
+    weights, _ = read_tensors(initial / "model.safetensors")
+    load_weights(network, weights, str(initial))
+
+
+def _summary(recipe: Recipe, data: Data, network: PRPN, trainer: Trainer) -> str:
+    parameters = sum(p.numel() for p in network.parameters())
+    return (
+        f"{recipe.name}: {len(data.training.ids):,} tokens to learn from, {len(data.validation.ids):,} held out, "
+        f"vocabulary {len(data.vocabulary):,}, {parameters:,} parameters, {trainer.total_steps:,} steps"
+    )
+
+
+def _whole_recipe(trainer: Trainer) -> str:
+    """How long all epochs would take, when fewer steps were asked for."""
+    epochs, position = trainer.config.epochs, trainer.position
+    steps = epochs * trainer.batches_an_epoch
+    if steps <= trainer.total_steps:
+        return ""
+    return f"; all {epochs} epochs ({steps:,} steps) would take {duration(position.seconds / position.step * steps)}"
+
+
