@@ -143,7 +143,7 @@ class TrainingConfig:
     """Share of the learning rate left at the end of the cosine."""
     plateau_factor: float = 0.5
     plateau_patience: int = 2
-    """Bad epochs in a row before the learning rate falls."""
+    """Bad epochs in a row that are tolerated; the next one lowers the learning rate."""
     plateau_watch: Literal["validation", "training"] = "validation"
     early_stopping: int = 0
     """Evaluations in a row without a better held-out loss before the run ends; 0: never."""

@@ -1,7 +1,7 @@
 """Parsing network: syntactic distances from embeddings alone, and the gates they imply.
 
     h_t      = ReLU(W_c [e_{t−L}; …; e_t] + b_c)                        (eq. 7, batch norm before the ReLU)
-    d_t      = act(W_d h_t + b_d),  d'_{t+1} = act(W'_d h_t + b'_d)      (eq. 8 and 15)
+    d_t      = act(W_d h_t + b_d),  d'_{t+1} = act(W'_d h_t + b'_d)      (eq. 8 and 13)
     α_j^t    = α(d_t − d_j)                                              (eq. 6)
     g_i^t    = Π_{j=i+1}^{t−1} α_j^t                                     (eq. 5) steers the reading of x_t
     g_i^{t+1} = Π_{j=i+1}^{t} α(d'_{t+1} − d_j)                          steers the prediction of x_{t+1}

@@ -3,7 +3,7 @@
     k_t         = W h_t
     s           = structured attention of k_t over h_{t−N} … h_{t−1} under the predict gates
     h_{l:t−1}   = Σ_i s_i h_i
-    f̂           = tanh(BN(W_o · residual blocks([h_t; h_{l:t−1}])))                    (eq. 16)
+    f̂           = tanh(BN(W_o · residual blocks([h_t; h_{l:t−1}])))                    (eq. 14)
     block(x)    = ReLU(x + BN(W_2 ReLU(BN(W_1 x))))
 
 No recurrence: all time steps at once. The attention is a band of width N in a T × (N + T) product.

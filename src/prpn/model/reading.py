@@ -1,8 +1,8 @@
 """Reading network: an LSTM that reads its own past through structured attention, one layer at a time.
 
-    k_t        = W_h h_{t−1} + W_x x_t                                        (eq. 10)
-    s^t        = structured attention of k_t over h_{t−N} … h_{t−1} under g^t   (eq. 11 and 12)
-    [h̃_t; c̃_t] = Σ_i s_i^t [h_i; c_i]                                          (eq. 13)
+    k_t        = W_h h_{t−1} + W_x x_t                                        (eq. 9)
+    s^t        = structured attention of k_t over h_{t−N} … h_{t−1} under g^t   (eq. 10 and 11)
+    [h̃_t; c̃_t] = Σ_i s_i^t [h_i; c_i]                                          (eq. 12)
     i, f, ĉ, o = LN(W_i x_t) + LN(W_h h̃_t)
     c_t        = σ(f) c̃_t + σ(i) tanh(ĉ),   h_t = σ(o) tanh(LN(c_t))
 

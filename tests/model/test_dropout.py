@@ -1,0 +1,208 @@
+"""Dropout: which rate drops what, where, and that evaluation drops nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from prpn import kernels
+from prpn.config import ModelConfig
+from prpn.model import PRPN
+from prpn.model.layers import dropout_mask
+from prpn.model.reading import ReadingLayer, Tapes
+from tests.model.cases import (
+    SMALL,
+    all_same,
+    configs,
+    gradients_of,
+    kernels_set,
+    model_of,
+    normal,
+    numbers_of,
+    same,
+    seeds,
+    statistics_of,
+    tokens_drawn,
+    without_dropout,
+)
+
+RATES = ("dropout_in_out", "dropout_between", "dropout_recurrent", "dropout_attention")
+TOKENS = tokens_drawn(1, 8, 3)
+
+
+@pytest.fixture(params=RATES)
+def only(request: pytest.FixtureRequest) -> ModelConfig:
+    """A model with one rate above zero."""
+    return dataclasses.replace(SMALL, **{request.param: 0.5})
+
+
+class Seen(list[tuple[Tensor, Tensor, Tensor]]):
+    """Gate inputs, key inputs and hidden tape of every layer that was run."""
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
+    calls, real = Seen(), kernels.fast_recurrence
+
+    def watched(layer: ReadingLayer, gate_inputs: Tensor, key_inputs: Tensor, *rest: object) -> Tapes:
+        tapes = real(layer, gate_inputs, key_inputs, *rest)
+        calls.append((gate_inputs, key_inputs, tapes.hidden[layer.config.memory_slots :]))
+        return tapes
+
+    monkeypatch.setattr(kernels, "fast_recurrence", watched)
+    yield calls
+    calls.clear()
+
+
+def trained(config: ModelConfig) -> tuple[PRPN, dict[str, Tensor]]:
+    torch.manual_seed(7)
+    model = model_of(config).train()
+    return model, numbers_of(model, model(TOKENS))
+
+
+def test_evaluation_drops_nothing(only: ModelConfig) -> None:
+    with_rate, without = model_of(only), model_of(without_dropout(only))
+    all_same(numbers_of(with_rate, with_rate(TOKENS)), numbers_of(without, without(TOKENS)), 0)
+    output = with_rate(TOKENS)
+    same(with_rate.loss(output, TOKENS), without.loss(without(TOKENS), TOKENS), 0)
+    layer = with_rate.reading[0]
+    masks = layer.draw_masks(output.parse.reading_gates, output.state.hidden[0])
+    assert dataclasses.astuple(masks) == (None,) * 4
+
+
+def test_each_rate_changes_training_and_each_draw_is_new(only: ModelConfig) -> None:
+    model, dropped = trained(only)
+    assert not torch.allclose(dropped["logits"], trained(without_dropout(only))[1]["logits"])
+    output = model(TOKENS)
+    assert not torch.allclose(dropped["logits"], model.logits(output))
+    assert not torch.equal(model.loss(output, TOKENS), model.loss(model(TOKENS), TOKENS))
+
+
+def test_masks_inside_the_recurrence() -> None:
+    config = dataclasses.replace(SMALL, dropout_between=0.2, dropout_recurrent=0.5, dropout_attention=0.75)
+    layer = ReadingLayer(config, first=True).double()
+    gates, past = torch.ones(7, 3, config.memory_slots).double(), torch.ones(config.memory_slots, 3, config.hidden)
+    masks = layer.draw_masks(gates, past.double())
+    assert masks.key_in.shape == masks.key_out.shape == (7, 3, config.hidden)
+    assert masks.attention.shape == (7, 3, config.memory_slots)
+    assert masks.recurrent.shape == (config.hidden,)  # one mask a layer and chunk
+    assert not torch.equal(masks.key_in, masks.key_out)
+    for mask, rate in ((masks.key_in, 0.2), (masks.attention, 0.75), (masks.recurrent, 0.5)):
+        assert mask.dtype == torch.float64
+        assert set(mask.unique().tolist()) <= {0.0, 1 / (1 - rate)}
+    torch.manual_seed(3)
+    drawn = torch.stack([layer.draw_masks(gates, past).recurrent for _ in range(40)])
+    assert len(drawn.unique(dim=0)) > 20
+    assert set(drawn.unique().tolist()) == {0.0, 2.0}
+
+
+def test_no_key_masks_without_reading_attention() -> None:
+    config = dataclasses.replace(SMALL, reading_attention=False, dropout_between=0.5)
+    masks = ReadingLayer(config, first=True).draw_masks(torch.ones(2, 1, 4), torch.ones(4, 1, 6))
+    assert masks.key_in is None
+    assert masks.key_out is None
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 0.9])
+def test_a_mask_keeps_its_share_and_has_mean_one(rate: float) -> None:
+    torch.manual_seed(1)
+    mask = dropout_mask(torch.zeros(1, dtype=torch.float64), (300, 200), rate)
+    assert mask.dtype == torch.float64
+    assert abs((mask == 0).double().mean() - rate) < 0.01
+    assert abs(mask.mean() - 1) < 0.03
+
+
+def test_parser_and_keys_do_not_see_in_out_dropout(seen: Seen) -> None:
+    _, dropped = trained(dataclasses.replace(SMALL, dropout_in_out=0.5))
+    (gate_inputs, key_inputs, _), _ = seen
+    seen.clear()
+    _, plain = trained(SMALL)
+    (plain_gate_inputs, plain_key_inputs, _), _ = seen
+    for name in ("scores", "distances", "next distances", "reading gates", "predict gates"):
+        same(dropped[name], plain[name], 0, name)
+    same(key_inputs, plain_key_inputs, 0, "keys")
+    assert not torch.allclose(gate_inputs, plain_gate_inputs)
+
+
+def test_in_out_dropout_falls_on_the_first_layer_and_before_the_decoder(seen: Seen) -> None:
+    model, _ = trained(dataclasses.replace(SMALL, dropout_in_out=0.5))
+    _, (second, _, _) = seen
+    below = seen[0][2]
+    same(second, model.reading[1].input_norm(model.reading[1].input_gates(below)), 1e-12)  # later layers: nothing
+    torch.manual_seed(3)
+    model = PRPN(dataclasses.replace(SMALL, dropout_in_out=0.5, tied=False), 5).double().train()
+    features = torch.ones(400, SMALL.embedding, dtype=torch.float64)
+    assert set(model.drop(features).unique().tolist()) == {0.0, 2.0}
+    assert not torch.equal(model.decode(features), model.decoder(features))
+
+
+def test_between_dropout_falls_on_later_layers_and_all_keys(seen: Seen) -> None:
+    config = dataclasses.replace(SMALL, dropout_between=0.5)
+    model, dropped = trained(config)
+    (first, first_keys, below), (second, second_keys, _) = seen
+    embeddings = model.embedding(TOKENS)
+    for layer, inputs, keys in ((model.reading[0], embeddings, first_keys), (model.reading[1], below, second_keys)):
+        undropped = F.linear(inputs, layer.key.weight[:, : inputs.shape[-1]], layer.key.bias)
+        assert not torch.allclose(keys, undropped)
+    layer = model.reading[0]
+    same(first, layer.input_norm(layer.input_gates(embeddings)), 1e-12)  # the first layer's update: in-out only
+    layer = model.reading[1]
+    assert not torch.allclose(second, layer.input_norm(layer.input_gates(below)))
+    assert not torch.allclose(dropped["scores"], trained(without_dropout(config))[1]["scores"])
+
+
+@pytest.mark.parametrize("name", ["dropout_recurrent", "dropout_attention"])
+def test_other_rates_leave_parser_and_inputs_alone(name: str, seen: Seen) -> None:
+    _, dropped = trained(dataclasses.replace(SMALL, layers=1, **{name: 0.5}))
+    _, plain = trained(dataclasses.replace(SMALL, layers=1))
+    (gate_inputs, key_inputs, hidden), (plain_gate_inputs, plain_key_inputs, plain_hidden) = seen
+    same(dropped["scores"], plain["scores"], 0)
+    same(gate_inputs, plain_gate_inputs, 0)
+    same(key_inputs, plain_key_inputs, 0)
+    same(hidden[0], plain_hidden[0], 1e-12)  # nothing to recall yet
+    assert not torch.allclose(hidden[1:], plain_hidden[1:])
+
+
+def test_attention_is_reported_before_it_is_dropped() -> None:
+    _, numbers = trained(dataclasses.replace(SMALL, dropout_attention=0.5))
+    gates, attention = numbers["reading gates"], numbers["reading attention 0"]
+    assert torch.equal(attention > 0, gates > 0)
+    same(attention.sum(-1), torch.ones_like(attention.sum(-1)), 1e-6)
+    same(numbers["predict attention"] > 0, numbers["predict gates"] > 0, 0)
+
+
+def test_the_recurrent_mask_is_the_same_at_every_step() -> None:
+    """With one unit's weights alone, either all steps see the recalled unit or none does."""
+    config = dataclasses.replace(SMALL, layers=1, dropout_recurrent=0.5)
+    layer, outcomes = model_of(config).reading[0].train(), set()
+    with torch.no_grad():
+        layer.hidden_gates.weight[:, 1:] = 0  # only unit 0 of h̃ is read
+    inputs, gates = normal(1, 6, 2, config.embedding), torch.ones(6, 2, config.memory_slots).double()
+    past, shape = normal(2, config.memory_slots, 2, config.hidden), (config.memory_slots, 2, config.hidden)
+    for seed in range(12):
+        torch.manual_seed(seed)
+        outcomes.add(round(layer(inputs, gates, past, torch.zeros(shape).double()).hidden[-1].sum().item(), 9))
+    assert len(outcomes) == 2
+
+
+@settings(max_examples=25)
+@given(configs(), seeds, st.lists(st.sampled_from([0.0, 0.3]), min_size=4, max_size=4))
+def test_both_kernels_drop_the_same(config: ModelConfig, seed: int, rates: list[float]) -> None:
+    config = dataclasses.replace(config, **dict(zip(RATES, rates, strict=True)))
+    results = []
+    for choice in ("torch", "off"):
+        model = model_of(config, seed).train()
+        torch.manual_seed(seed)
+        with kernels_set(choice):
+            output = model(TOKENS)
+            loss = model.loss(output, TOKENS.roll(-1, 0))
+        loss.backward()
+        results.append({"loss": loss, **output.state.tensors(), **gradients_of(model), **statistics_of(model)})
+    all_same(*results, 1e-8)
