@@ -1,4 +1,4 @@
-"""Before anything else: threads that wait sleep (cores are shared), and hypothesis draws the same examples each time."""
+"""Before anything else: waiting threads sleep (cores are shared), and hypothesis draws the same examples each time."""
 
 import os
 

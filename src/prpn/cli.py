@@ -1,7 +1,7 @@
 """The command `prpn`: one function per verb.
 
-Results go to standard output, progress and messages to standard error; `--json` prints one JSON object and nothing else.
-Exit status 0: done, 1: the job failed, 2: wrong use. Whatever needs torch is imported by the verb that needs it.
+Results go to standard output, progress and messages to standard error; `--json` prints one JSON object and nothing
+else. Exit status 0: done, 1: the job failed, 2: wrong use. Whatever needs torch is imported by the verb that needs it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def train(
         list[str] | None,
         typer.Option(help="Text to learn from, one sentence a line; again for more files. `-`, .gz and .xz work."),
     ] = None,
-    valid: Annotated[str | None, typer.Option(help="Held-out text; without it the end of the text is held out.")] = None,
+    valid: Annotated[
+        str | None, typer.Option(help="Held-out text; without it the end of the text is held out.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Model folder to make.  [default: runs/RECIPE]")] = None,
     init: Annotated[Path | None, typer.Option(help="Model folder to start from instead of random weights.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random; a seed makes a run repeat.")] = None,
@@ -80,7 +82,9 @@ def train(
         _print_json(result)
     else:
         figures = result["validation"]
-        print(f"validation perplexity {figures['perplexity']:.2f}, {figures['bits_per_character']:.4f} bits a character")
+        print(
+            f"validation perplexity {figures['perplexity']:.2f}, {figures['bits_per_character']:.4f} bits a character"
+        )
 
 
 @app.command(no_args_is_help=True)

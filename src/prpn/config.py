@@ -262,7 +262,7 @@ def _section(section: str, values: Any) -> Any:
     converted = {}
     for key, value in values.items():
         _require(key in types, f"unknown key {section}.{key}{_nearest(key, list(types))}")
-        if types[key] is float and (isinstance(value, int) and not isinstance(value, bool) or value == "inf"):
+        if types[key] is float and ((isinstance(value, int) and not isinstance(value, bool)) or value == "inf"):
             value = float(value)
         converted[key] = value
     return kind(**converted)

@@ -86,9 +86,7 @@ def test_chunk_length_changes_nothing(kernels: str, config: ModelConfig, pieces:
     all_same(state.tensors(), whole.state.tensors())
 
 
-def trained(
-    config: ModelConfig, seed: int, tokens: Tensor, targets: Tensor, mask: Tensor | None
-) -> dict[str, Tensor]:
+def trained(config: ModelConfig, seed: int, tokens: Tensor, targets: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
     """Loss, gradients and statistics after one training step's forward and backward."""
     model = model_of(config, seed).train()
     loss = model.loss(model(tokens, None, mask), targets, mask)
@@ -123,9 +121,7 @@ def test_neither_amount_nor_content_of_padding_matters_in_training(
 
 
 @given(configs(parsing=True), st.lists(st.integers(1, 7), min_size=2, max_size=4), seeds)
-def test_statistics_are_those_of_the_rows_without_padding(
-    config: ModelConfig, lengths: list[int], seed: int
-) -> None:
+def test_statistics_are_those_of_the_rows_without_padding(config: ModelConfig, lengths: list[int], seed: int) -> None:
     steps = max(lengths)
     tokens = tokens_drawn(seed, steps, len(lengths))
     model = model_of(config, seed)

@@ -35,9 +35,7 @@ def test_summaries_equal_the_twin(steps: int, batch: int, slots: int, hidden: in
     same(summaries, torch.stack(expected), 1e-12)
     variables, direction = (tape, gates, *network.key.parameters()), normal(seed + 2, *summaries.shape)
     mine = torch.autograd.grad(summaries, variables, direction)
-    for gradient, theirs in zip(
-        mine, torch.autograd.grad(torch.stack(expected), variables, direction), strict=True
-    ):
+    for gradient, theirs in zip(mine, torch.autograd.grad(torch.stack(expected), variables, direction), strict=True):
         same(gradient, theirs, 1e-9)
 
 

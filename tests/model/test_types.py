@@ -50,7 +50,7 @@ def test_float32_follows_float64(flavour: str, kernels: str) -> None:
         same(model.logits(model(tokens)).double(), exact, 1e-4)
 
 
-@pytest.mark.parametrize("temperature", [1e6, 1e37, 1e38, 1e300])
+@pytest.mark.parametrize("temperature", [1e6, 1e38])
 @pytest.mark.parametrize("gates", ["hard", "soft"])
 @pytest.mark.parametrize("flavour", ["paper", "released"])
 def test_a_huge_temperature_stays_finite(flavour: str, gates: str, temperature: float) -> None:

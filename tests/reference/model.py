@@ -20,13 +20,13 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
+
+from prpn.config import ModelConfig
 from tests.reference.attention import structured_attention, summary
 from tests.reference.gates import predict_gates, reading_gates, seen_gates
 from tests.reference.norms import batch_norm
 from tests.reference.reading import read
-from torch import Tensor
-
-from prpn.config import ModelConfig
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ def run(
         before, before_next = _parse(config, weights, past_and_present, training, mask, statistics)  # (T, B)
         activation = torch.relu if config.flavour == "paper" else torch.sigmoid
         after, after_next = activation(before), activation(before_next)  # (T, B)
+        assert state.distances is not None
         all_distances = torch.cat([state.distances, after])  # (N_m + T, B): time t stands at N_m + t
         sharpness = (config.memory_slots, config.flavour, config.gates, config.temperature)
         for t in range(steps):

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
+
 from tests.reference.attention import structured_attention, summary
 from tests.reference.norms import layer_norm
-from torch import Tensor
 
 
 def read(

@@ -11,14 +11,14 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
+
+from prpn.config import ModelConfig
 from tests.reference import golden
 from tests.reference.attention import structured_attention, summary
 from tests.reference.gates import alpha, predict_gates, reach_distribution, reach_start, reading_gates, seen_gates
 from tests.reference.model import draw_weights, run, weight_shapes
 from tests.reference.norms import batch_norm, layer_norm
-from torch import Tensor
-
-from prpn.config import ModelConfig
 
 STATISTICS = ("running_mean", "running_var")
 VOCABULARY = 13

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference import trees as reference
 
 from prpn.errors import ConfigError, InputError
 from prpn.trees import Builder, Tree, build, has_ties
+from tests.reference import trees as reference
 
 WITH_TIES = st.lists(st.sampled_from([0.0, 0.5, 1.0, -1.0, math.inf, -math.inf]), min_size=1, max_size=20)
 DISTANCES = WITH_TIES | st.lists(st.floats(allow_nan=False), min_size=1, max_size=20)

@@ -22,7 +22,7 @@ CHUNK = 256
 
 def chunked_cross_entropy(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """Mean cross-entropy of targets (R,) under logits rows · weightᵀ + bias."""
-    loss: Tensor = _ChunkedCrossEntropy.apply(rows, weight, bias, targets)
+    loss: Tensor = _ChunkedCrossEntropy.apply(rows, weight, bias, targets)  # type: ignore[no-untyped-call]
     return loss
 
 

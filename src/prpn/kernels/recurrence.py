@@ -41,7 +41,7 @@ def fast_recurrence(
     """The same as `prpn.model.reading.recurrence`."""
     from prpn.model.reading import Tapes
 
-    tape, attention = _Recurrence.apply(
+    tape, attention = _Recurrence.apply(  # type: ignore[no-untyped-call]
         layer.hidden_norm.released,
         gate_inputs,
         key_inputs,

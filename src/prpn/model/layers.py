@@ -1,8 +1,8 @@
 """The building blocks that the three networks share: two normalisations and dropout masks.
 
-    layer norm, paper:    γ (x − μ) / √(σ² + 1e-5) + β         over the features, biased variance (Ba et al. 2016)
-    layer norm, released: γ (x − μ) / (σ̂ + 1e-6) + β           unbiased standard deviation
-    batch norm:           over rows = real positions of the chunk, so that padding never enters its statistics
+layer norm, paper:    γ (x − μ) / √(σ² + 1e-5) + β         over the features, biased variance (Ba et al. 2016)
+layer norm, released: γ (x − μ) / (σ̂ + 1e-6) + β           unbiased standard deviation
+batch norm:           over rows = real positions of the chunk, so that padding never enters its statistics
 """
 
 from __future__ import annotations
@@ -52,5 +52,5 @@ def select_rows(x: Tensor, mask: Tensor | None) -> Tensor:
 def place_rows(rows: Tensor, mask: Tensor | None, batch: int) -> Tensor:
     """Inverse of `select_rows`: rows (R, …) back at their positions (T, B, …), zero at padding."""
     if mask is None:
-        return rows.unflatten(0, (-1, batch))
+        return rows.view(-1, batch, *rows.shape[1:])
     return rows.new_zeros(*mask.shape, *rows.shape[1:]).index_put((mask,), rows)

@@ -71,7 +71,8 @@ class ParsingNetwork(nn.Module):
         drop = self.config.dropout_between
         window = F.dropout(embedding_tape, drop, self.training)
         shifted = [F.linear(window[k : k + steps], weight) for k, weight in enumerate(kernel)]
-        channels = select_rows(torch.stack(shifted).sum(0) + self.convolution.bias, mask)  # (R, H)
+        assert self.convolution.bias is not None
+        channels = select_rows(sum(shifted, self.convolution.bias), mask)  # (R, H)
         channels = F.dropout(self.norm(channels).relu(), drop, self.training)  # h_t
         scores = self.heads(channels[..., None]).squeeze(-1)  # (R, 2)
         return place_rows(scores, mask, embedding_tape.shape[1])

@@ -1,8 +1,8 @@
 """PRPN: a parsing network that finds structure, a reading network that follows it, a predict network that uses it.
 
-    distances, gates = parsing(e);   h = reading(e, gates);   p(x_{t+1}) = softmax(decoder(predict(h, next gates)))
+distances, gates = parsing(e);   h = reading(e, gates);   p(x_{t+1}) = softmax(decoder(predict(h, next gates)))
 
-    # T time, B batch, V vocabulary, E embedding, H hidden, N memory slots, R real positions
+# T time, B batch, V vocabulary, E embedding, H hidden, N memory slots, R real positions
 """
 
 from __future__ import annotations

@@ -46,9 +46,9 @@ class State:
         """The same values, cut off from the graph that made them."""
         return self._map(lambda _, tensor: tensor.detach())
 
-    def to(self, *args: torch.device | torch.dtype | str) -> State:
+    def to(self, place: torch.device | torch.dtype) -> State:
         """The state on another device or in another type."""
-        return self._map(lambda _, tensor: tensor.to(*args))
+        return self._map(lambda _, tensor: tensor.to(place))
 
     def select(self, columns: slice | Tensor) -> State:
         """The state of some of the streams."""

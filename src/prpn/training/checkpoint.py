@@ -1,9 +1,9 @@
 """Weights and checkpoints as safetensors: never a pickle, never half a file.
 
-A model folder holds `config.json`, `vocabulary.json`, `model.safetensors` (the best weights so far), `metrics.jsonl` and
-`README.md`. What a run needs to go on lies in `training/checkpoint.safetensors`: tensors by name, and everything that
-is not a tensor as JSON in the file's header. One file, replaced in one step, so a run killed at any moment finds either
-the old checkpoint or the new one, whole.
+A model folder holds `config.json`, `vocabulary.json`, `model.safetensors` (the best weights so far), `metrics.jsonl`
+and `README.md`. What a run needs to go on lies in `training/checkpoint.safetensors`: tensors by name, and everything
+that is not a tensor as JSON in the file's header. One file, replaced in one step, so a run killed at any moment finds
+either the old checkpoint or the new one, whole.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ def train(
     place = usable_device(device)
     _refuse_used(folder, resume)
     vocabulary = Vocabulary.load(initial / "vocabulary.json") if initial else None
-    size = sum(os.path.getsize(text) for text in texts if Path(text).is_file())
+    size = sum(Path(text).stat().st_size for text in texts if Path(text).is_file())
     with counting("reading text", None if not size else 2 * size, quiet) as progress:
         data = prepare(
             recipe, texts, validation, tokenized=tokenized, vocabulary=vocabulary, progress=progress
@@ -125,5 +124,3 @@ def _whole_recipe(trainer: Trainer) -> str:
     if steps <= trainer.total_steps:
         return ""
     return f"; all {epochs} epochs ({steps:,} steps) would take {duration(position.seconds / position.step * steps)}"
-
-

@@ -1,8 +1,8 @@
 """Learning rates: warm-up, then constant, a cosine to the end of the run, or steps down when a loss stops falling.
 
-    rate(step) = base · min(1, (step + 1)/warm-up) · shape(step)
-    cosine:  floor + (1 − floor) · (1 + cos(π · progress)) / 2,   progress = (step − warm-up) / (total − warm-up)
-    plateau: factor^(number of times `patience` + 1 epochs in a row brought nothing better)
+rate(step) = base · min(1, (step + 1)/warm-up) · shape(step)
+cosine:  floor + (1 − floor) · (1 + cos(π · progress)) / 2,   progress = (step − warm-up) / (total − warm-up)
+plateau: factor^(number of times `patience` + 1 epochs in a row brought nothing better)
 """
 
 from __future__ import annotations

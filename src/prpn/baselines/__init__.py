@@ -1,0 +1,1 @@
+"""What a model must be better than: simple language models to stand beside its numbers."""

@@ -1,0 +1,100 @@
+"""`make demo`, or `python -m prpn.demo`: the whole story in minutes, on text that comes with the package.
+
+Trains a small model and a plain LSTM of the same size on English web sentences, compares both with a unigram model on
+held-out text, and draws what the model's distances say about sentences that it never saw.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from prpn.baselines.unigram import unigram_score
+from prpn.config import Recipe, load_recipe, read_saved_recipe
+from prpn.pretrained import Model, load
+from prpn.report.terminal import draw_sentence
+from prpn.training.data import prepare
+from prpn.training.record import protocol
+from prpn.training.run import train
+
+SENTENCES = (
+    "the old man sat on the bench",
+    "i would like to know where you bought this",
+    "the people who live in this house have a new car",
+    "she told me that the food at the restaurant was great",
+)
+"""Written for this page: no corpus has them."""
+PLAIN_LSTM = (
+    "model.parsing=false",
+    "model.reading_attention=false",
+    "model.predict_attention=false",
+    "model.memory_slots=1",
+)
+
+
+def main() -> None:
+    """Run the demonstration."""
+    parser = argparse.ArgumentParser(prog="python -m prpn.demo", description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the two models")
+    parser.add_argument("--set", action="append", default=[], metavar="section.key=value", help="override the recipe")
+    arguments = parser.parse_args()
+    console = Console(highlight=False)
+    recipe = load_recipe("demo").override(arguments.set)
+    folder = arguments.out / "demo"
+
+    console.rule("[bold]1. A language model that looks for structure")
+    ours = _train_anew(recipe, folder)
+    console.rule("[bold]2. The same without structure: a plain LSTM of the same size")
+    lstm = _train_anew(recipe.override(PLAIN_LSTM), arguments.out / "demo-lstm")
+    console.rule("[bold]3. How well each predicts text it never saw")
+    data = prepare(recipe, [], None)
+    unigram = unigram_score(data.training, data.validation, len(data.vocabulary))
+    table = Table(caption=f"{len(data.validation.ids):,} held-out tokens; {protocol(recipe)}")
+    for heading in ("model", "perplexity", "bits per character", "seconds of training"):
+        table.add_column(heading, justify="left" if heading == "model" else "right")
+    table.add_row("unigram", f"{unigram.perplexity:.1f}", f"{unigram.bits_per_character:.3f}", "0")
+    table.add_row("LSTM", *_row(lstm))
+    table.add_row("PRPN", *_row(ours), style="bold")
+    console.print(table)
+
+    console.rule("[bold]4. The structure it found, from raw text alone")
+    model = load(folder)
+    for sentence in SENTENCES:
+        console.print(_drawing(model, sentence, console.width), markup=False, soft_wrap=True)
+        console.print()
+    console.print("A bar before a word is the syntactic distance there; the tree splits where bars are high.")
+    console.rule("[bold]Next")
+    for command in (
+        f"prpn info {folder}",
+        "prpn train quick-word --text YOUR.txt --out runs/mine      # any language, one sentence a line",
+        "prpn perplexity OTHER.txt --model runs/mine",
+        f'python -c \'import prpn; print(prpn.load("{folder}").parse("we saw the red car").pretty())\'',
+    ):
+        console.print(f"  {command}", markup=False, soft_wrap=True)
+    console.print("The commands are in .venv/bin: . .venv/bin/activate puts them on the path.")
+
+
+def _train_anew(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Train, in place of an earlier demonstration."""
+    saved = folder / "config.json"
+    if saved.exists() and read_saved_recipe(saved).name == recipe.name:
+        shutil.rmtree(folder)
+    return train(recipe, folder)
+
+
+def _row(result: dict[str, Any]) -> tuple[str, str, str]:
+    figures = result["validation"]
+    return f"{figures['perplexity']:.1f}", f"{figures['bits_per_character']:.3f}", f"{result['seconds']:.0f}"
+
+
+def _drawing(model: Model, sentence: str, width: int) -> str:
+    return draw_sentence(sentence.split(), model.distances(sentence), model.parse(sentence), width)
+
+
+if __name__ == "__main__":
+    main()
