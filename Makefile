@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: install demo test check format bench clean
+.PHONY: install demo test check format bench tables clean
 
 install: $(STAMP)
 
@@ -33,6 +33,9 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.training_step
+
+tables: $(STAMP)
+	$(BIN)/python -m prpn.report.tables README.md results
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -21,11 +21,12 @@ from prpn.errors import InputError
 from prpn.model import PRPN
 from prpn.model.parsing import ParsingNetwork
 from prpn.text.cache import default_cache
-from prpn.text.corpus import Corpus, Progress, encode
+from prpn.text.corpus import Progress, closed_lines, encode
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import load_weights, read_tensors
-from prpn.training.evaluate import LanguageScore, score
+from prpn.training.data import evaluation_batches
+from prpn.training.evaluate import CHUNK, LanguageScore, score, token_losses
 from prpn.trees import Builder, Tree, build
 
 
@@ -37,8 +38,8 @@ class Model:
 
     def tokens(self, sentence: str | Sequence[str]) -> list[str]:
         """The sentence as the model sees it: split and normalised as in training."""
-        tokenizer = Tokenizer(self.recipe.text, tokenized=not isinstance(sentence, str))
-        return tokenizer.tokens(sentence if isinstance(sentence, str) else " ".join(sentence))
+        tokenizer = Tokenizer(self.recipe.text)
+        return tokenizer.tokens(sentence) if isinstance(sentence, str) else [tokenizer.normalize(w) for w in sentence]
 
     @torch.no_grad()
     def scores(self, sentence: str | Sequence[str]) -> NDArray[np.float64]:
@@ -63,13 +64,14 @@ class Model:
 
     def perplexity(self, text: str) -> float:
         """Perplexity of a text, one sentence a line."""
-        tokenizer, end = Tokenizer(self.recipe.text), [self.vocabulary.end] * self.recipe.text.line_ends
-        lines = [tokens for line in text.splitlines() if (tokens := tokenizer.tokens(line))]
-        ids = np.array([i for tokens in lines for i in [*self.vocabulary.encode(tokens), *end]], dtype=np.int32)
+        pieces = ((number, line, True) for number, line in enumerate(text.splitlines(), 1))
+        lines = closed_lines([pieces], Tokenizer(self.recipe.text))
+        ids = np.array([i for tokens in lines for i in self.vocabulary.encode(tokens)], dtype=np.int32)
         if len(ids) == 0:
             raise InputError("text", "no token in it", "give at least one word")
-        corpus = Corpus(ids, None, len(lines), 0, max(1, len(text)), "")
-        return math.exp(score(self.network, corpus, self.vocabulary, self.recipe.training).loss)
+        batches = evaluation_batches(self.recipe.training, self.vocabulary, ids, 1, CHUNK)
+        losses = token_losses(self.network, batches, self.network.decoder.bias.device)
+        return math.exp(sum(batch.double().sum().item() for batch in losses) / len(ids))
 
     def score_file(self, path: str, tokenized: bool = False, progress: Progress | None = None) -> LanguageScore:
         """Perplexity, bits per character and counts of a file, read as one stream."""

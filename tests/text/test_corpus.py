@@ -135,7 +135,7 @@ def test_a_damaged_cache_is_written_anew(text: Path, tmp_path: Path, suffix: str
 
 def test_dying_half_way_leaves_no_final_file(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus_module, "_TOKENS_AT_ONCE", 1)
-    whole = corpus_module._closed_lines
+    whole = corpus_module.closed_lines
 
     def dying(*arguments: object) -> Iterator[list[str]]:
         yield next(whole(*arguments))  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def test_dying_half_way_leaves_no_final_file(text: Path, tmp_path: Path, monkeyp
 
     cache, seen = tmp_path / "cache", list[str]()
     cache.mkdir()
-    monkeypatch.setattr(corpus_module, "_closed_lines", dying)
+    monkeypatch.setattr(corpus_module, "closed_lines", dying)
     with pytest.raises(KeyboardInterrupt):
         encode([text], WORDS, VOCABULARY, cache)
     assert seen

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from prpn.errors import InputError
 from prpn.text.atomic import replacing
 from prpn.text.cache import ArrayWriter, rereadable, writable
-from prpn.text.files import Observer, place_of, read_blocks, read_pieces
+from prpn.text.files import place_of, read_blocks, read_pieces
 from prpn.text.tokenizer import SPACE, Tokenizer
 from prpn.text.vocabulary import END, Vocabulary
 
@@ -101,7 +101,7 @@ def count_tokens(paths: Sequence[str | Path], tokenizer: Tokenizer, progress: Pr
         if progress is not None:
             progress(len(block))
 
-    for tokens in _closed_lines(paths, tokenizer, observe):
+    for tokens in closed_lines((read_pieces(path, observe=observe) for path in paths), tokenizer):
         counts.update(tokens)
     return TokenCounts(counts, content.hexdigest())
 
@@ -123,7 +123,7 @@ def encode(
         checksum, key = _key(files, tokenizer, vocabulary)
         if corpus := _load(cache, key):
             return corpus
-        batches = _batched(_closed_lines(files, tokenizer, observe))
+        batches = _batched(closed_lines((read_pieces(path, observe=observe) for path in files), tokenizer))
         first = next(batches, None)
         if first is None:
             raise InputError(", ".join(map(place_of, paths)), "no token in it", "give a text with one sentence a line")
@@ -134,14 +134,17 @@ def encode(
     raise InputError(str(cache), "the cache changed while it was used", "run again, or set PRPN_CACHE")
 
 
-def _closed_lines(paths: Sequence[str | Path], tokenizer: Tokenizer, observe: Observer) -> Iterator[list[str]]:
-    """Give the tokens of every line, or of every piece of a long line, with what closes it."""
+def closed_lines(texts: Iterable[Iterable[tuple[int, str, bool]]], tokenizer: Tokenizer) -> Iterator[list[str]]:
+    """Give the tokens of every line, or of every piece of a long line, with what closes it.
+
+    A text is its pieces, as `read_pieces` gives them.
+    """
     config = tokenizer.config
     joins_lines = tokenizer.by_character and not config.line_ends
     text_has_begun = False
-    for path in paths:
+    for pieces in texts:
         last = ""
-        for tokens, ends_line in tokenizer.stream(read_pieces(path, observe=observe)):
+        for tokens, ends_line in tokenizer.stream(pieces):
             if tokens:
                 if joins_lines and text_has_begun and not last:
                     yield [SPACE]
