@@ -86,6 +86,40 @@ def test_each_rate_changes_training_and_each_draw_is_new(only: ModelConfig) -> N
     assert not torch.equal(model.loss(output, TOKENS), model.loss(model(TOKENS), TOKENS))
 
 
+# T = 8, B = 3, L = 2, E = 5, H = 6, N = 4, R = T·B = 24
+PLACES = {
+    "dropout_in_out": [(8, 3, 5), (24, 5)],  # input of the first layer's update; what the decoder reads
+    "dropout_between": [
+        (10, 3, 5),  # parsing network: embeddings …
+        (24, 6),  # … and channels
+        (8, 3, 5),  # first layer: what its key reads
+        (8, 3, 6),  # second layer: input of its update …
+        (8, 3, 6),  # … and what its key reads
+        (8, 3, 6),  # predict network: what its key reads …
+        (8, 3, 6),  # … and the key
+        (24, 12),  # inside the residual block
+        (24, 12),  # before the final linear map
+    ],
+    "dropout_recurrent": [],  # only inside the recurrence
+    "dropout_attention": [(3, 8, 4)],  # predict attention
+}
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_each_rate_drops_in_its_places(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    places, real = [], F.dropout
+
+    def watched(x: Tensor, rate: float, training: bool) -> Tensor:
+        assert rate in (0.0, 0.5)
+        if training and rate:
+            places.append(tuple(x.shape))
+        return real(x, rate, training)
+
+    monkeypatch.setattr(F, "dropout", watched)
+    trained(dataclasses.replace(SMALL, **{name: 0.5}))
+    assert sorted(places) == sorted(PLACES[name])
+
+
 def test_masks_inside_the_recurrence() -> None:
     config = dataclasses.replace(SMALL, dropout_between=0.2, dropout_recurrent=0.5, dropout_attention=0.75)
     layer = ReadingLayer(config, first=True).double()

@@ -34,9 +34,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         for start in range(0, len(rows), CHUNK):
             chunk, wanted = rows[start : start + CHUNK], targets[start : start + CHUNK, None]
             logits = torch.addmm(bias, chunk, weight.t(), out=buffer[: len(chunk)])
-            normaliser = logits.logsumexp(1, keepdim=True)
-            total += (normaliser - logits.gather(1, wanted)).sum()
-            surplus = logits.sub_(normaliser).exp_()
+            peak, score = logits.amax(1, keepdim=True), logits.gather(1, wanted)
+            surplus = logits.sub_(peak).exp_()
+            normaliser = surplus.sum(1, keepdim=True)
+            total += (normaliser.log() + peak - score).sum()
+            surplus.div_(normaliser)
             surplus.scatter_add_(1, wanted, surplus.new_full((), -1.0).expand(wanted.shape))
             torch.mm(surplus, weight, out=d_rows[start : start + CHUNK])
             d_weight.addmm_(surplus.t(), chunk)

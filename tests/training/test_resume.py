@@ -1,0 +1,321 @@
+"""A run that was interrupted, anywhere and any number of times, ends as if it never had been."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prpn.errors import InputError
+from prpn.training.checkpoint import read_tensors
+from prpn.training.loop import InterruptedRunError, Trainer
+
+from .tiny import MODES, differences, files, metrics, outcome, run, write_text
+
+STEPS = 12
+BUDGET = (f"training.steps={STEPS}", "training.epochs=0")
+
+
+class PowerCut(BaseException):
+    """Nothing in the program may catch this."""
+
+
+@contextmanager
+def cut(owner: Any, name: str, call: int, when: str) -> Iterator[None]:
+    """End the run before or after the call with this number, counted from 1, of a method."""
+    original: Callable[..., Any] = getattr(owner, name)
+    calls = 0
+
+    def counted(*args: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call and when == "before":
+            raise PowerCut
+        result = original(*args, **options)
+        if calls == call:
+            raise PowerCut
+        return result
+
+    with patch.object(owner, name, counted):
+        yield
+
+
+cuts = st.tuples(
+    st.sampled_from(
+        [
+            (Trainer, "_learn"),
+            (Trainer, "_evaluate"),
+            (Trainer, "_write_metrics"),
+            (Trainer, "save"),
+            (Path, "replace"),
+        ]
+    ),
+    st.integers(1, STEPS),
+    st.sampled_from(["before", "after"]),
+)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
+    """The outcome of each mode's run in one go, made once."""
+    known: dict[tuple[str, ...], dict[str, Any]] = {}
+
+    def of(*assignments: str) -> dict[str, Any]:
+        if assignments not in known:
+            folder = tmp_path_factory.mktemp("whole") / "run"
+            run(folder, text, *assignments)
+            known[assignments] = outcome(folder)
+        return known[assignments]
+
+    return of
+
+
+@contextmanager
+def new_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as parent:
+        yield Path(parent) / "run"
+
+
+def steps_done(folder: Path) -> int:
+    _, header = read_tensors(folder / "training" / "checkpoint.safetensors")
+    return int(header["position"]["step"])
+
+
+@settings(max_examples=12)
+@given(mode=st.sampled_from(list(MODES)), interruptions=st.lists(cuts, min_size=1, max_size=3))
+def test_cut_anywhere(
+    mode: str,
+    interruptions: list[tuple[tuple[Any, str], int, str]],
+    text: Path,
+    uninterrupted: Callable[..., dict[str, Any]],
+) -> None:
+    assignments = (*MODES[mode], *BUDGET)
+    with new_folder() as folder:
+        for (owner, name), call, when in interruptions:
+            try:
+                with cut(owner, name, call, when):
+                    run(folder, text, *assignments, resume=True)
+            except PowerCut:
+                pass
+        run(folder, text, *assignments, resume=True)
+        assert differences(outcome(folder), uninterrupted(*assignments)) == []
+        assert not list(folder.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("step", range(1, STEPS, 3))
+@pytest.mark.parametrize("mode", ["stream", "sentences, averaged"])
+def test_cut_between_two_steps(
+    mode: str, step: int, text: Path, tmp_path: Path, uninterrupted: Callable[..., dict[str, Any]]
+) -> None:
+    assignments = (*MODES[mode], *BUDGET, "training.checkpoint_every=1")
+    with pytest.raises(PowerCut), cut(Trainer, "_learn", step + 1, "before"):
+        run(tmp_path / "run", text, *assignments)
+    assert steps_done(tmp_path / "run") == step
+    run(tmp_path / "run", text, *assignments, resume=True)
+    assert differences(outcome(tmp_path / "run"), uninterrupted(*assignments)) == []
+
+
+@settings(max_examples=6)
+@given(
+    mode=st.sampled_from(list(MODES)),
+    step=st.integers(1, STEPS - 1),
+    number=st.sampled_from([signal.SIGINT, signal.SIGTERM]),
+)
+def test_a_signal_saves_and_stops(
+    mode: str, step: int, number: signal.Signals, text: Path, uninterrupted: Callable[..., dict[str, Any]]
+) -> None:
+    assignments = (*MODES[mode], *BUDGET)
+    learn, calls = Trainer._learn, 0
+
+    def learn_and_signal(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == step:
+            signal.raise_signal(number)
+        return learn(*args)
+
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    with new_folder() as folder:
+        with (
+            patch.object(Trainer, "_learn", learn_and_signal),
+            pytest.raises(
+                InterruptedRunError, match=rf"^stopped at step {step} of {STEPS}; .*run: go on with --resume$"
+            ),
+        ):
+            run(folder, text, *assignments)
+        assert steps_done(folder) == step
+        assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
+        run(folder, text, *assignments, resume=True)
+        assert differences(outcome(folder), uninterrupted(*assignments)) == []
+
+
+def test_a_second_signal_does_not_wait(text: Path, tmp_path: Path) -> None:
+    def signal_twice(*_: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with patch.object(Trainer, "_learn", signal_twice), pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", text)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_cut_while_the_checkpoint_is_written_leaves_the_old_one(text: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    replace = Path.replace
+
+    def fail_on_the_second_checkpoint(self: Path, target: Path) -> Path:
+        if target.name == "checkpoint.safetensors" and target.exists():
+            raise PowerCut
+        return replace(self, target)
+
+    with patch.object(Path, "replace", fail_on_the_second_checkpoint), pytest.raises(PowerCut):
+        run(folder, text, *BUDGET)
+    assert steps_done(folder) == 3
+    assert {path.name for path in (folder / "training").iterdir()} == {"checkpoint.safetensors"}
+
+
+@pytest.mark.parametrize("written", [0.0, 0.5, 1.0])
+def test_half_a_temporary_file_is_never_read(
+    written: float, text: Path, tmp_path: Path, uninterrupted: Callable[..., dict[str, Any]]
+) -> None:
+    """As after a power failure in the middle of writing, when nobody could tidy up."""
+    folder = tmp_path / "run"
+    with pytest.raises(PowerCut), cut(Trainer, "_learn", 6, "before"):
+        run(folder, text, *BUDGET)
+    whole = (folder / "training" / "checkpoint.safetensors").read_bytes()
+    left = folder / "training" / ".checkpoint.safetensors.1-00000000.tmp"
+    left.write_bytes(whole[: int(len(whole) * written)])
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 8, "epo')  # and half a line after the checkpoint's last
+    run(folder, text, *BUDGET, resume=True)
+    assert differences(outcome(folder), uninterrupted(*BUDGET)) == []
+
+
+def test_without_a_checkpoint_resume_starts(
+    text: Path, tmp_path: Path, uninterrupted: Callable[..., dict[str, Any]]
+) -> None:
+    run(tmp_path / "run", text, *BUDGET, resume=True)
+    assert differences(outcome(tmp_path / "run"), uninterrupted(*BUDGET)) == []
+
+
+def test_resuming_a_finished_run_changes_nothing(text: Path, tmp_path: Path) -> None:
+    first = run(tmp_path / "run", text, *BUDGET)
+    before = outcome(tmp_path / "run")
+    second = run(tmp_path / "run", text, *BUDGET, resume=True)
+    assert differences(outcome(tmp_path / "run"), before) == []
+    assert {**first, "peak_memory_gib": 0} == {**second, "peak_memory_gib": 0}
+
+
+@pytest.mark.parametrize("mode", ["stream, averaged", "sentences"])
+def test_more_epochs_go_on(mode: str, text: Path, tmp_path: Path) -> None:
+    run(tmp_path / "run", text, "training.epochs=1", *MODES[mode])
+    run(tmp_path / "run", text, "training.epochs=2", *MODES[mode], resume=True)
+    run(tmp_path / "whole", text, "training.epochs=2", *MODES[mode])
+    assert differences(outcome(tmp_path / "run"), outcome(tmp_path / "whole")) in ([], ["config"])
+
+
+def test_more_epochs_are_written_down(text: Path, tmp_path: Path) -> None:
+    """config.json says what the run was: a copy of the folder must be able to repeat it."""
+    run(tmp_path / "run", text, "training.epochs=1")
+    run(tmp_path / "run", text, "training.epochs=2", resume=True)
+    assert '"epochs": 2' in (tmp_path / "run" / "config.json").read_text()
+
+
+def test_more_steps_go_on(text: Path, tmp_path: Path) -> None:
+    run(tmp_path / "run", text, "training.steps=4")
+    run(tmp_path / "run", text, "training.steps=8", resume=True)
+    assert [line["step"] for line in metrics(tmp_path / "run")] == [4, 8]
+
+
+@pytest.mark.parametrize(
+    ("assignment", "what"),
+    [
+        ("training.learning_rate=0.01", "training configuration"),
+        ("training.seed=7", "training configuration"),
+        ("training.average=0.5", "training configuration"),
+        ("training.batch_size=3", "training configuration"),
+        ("model.hidden=10", "model configuration"),
+        ("model.temperature=5", "model configuration"),
+        ("text.lowercase=true", ""),
+        ("text.held_out=0.3", ""),
+        ("text.digits=N", ""),
+    ],
+)
+def test_other_settings_are_refused(assignment: str, what: str, text: Path, interrupted: Path) -> None:
+    before = files(interrupted)
+    with pytest.raises(InputError, match=f"another {what}.*; resume with the settings"):
+        run(interrupted, text, *BUDGET, assignment, resume=True)
+    assert files(interrupted) == before
+
+
+@pytest.fixture
+def interrupted(text: Path, tmp_path: Path) -> Path:
+    with pytest.raises(PowerCut), cut(Trainer, "_learn", 5, "before"):
+        run(tmp_path / "run", text, *BUDGET)
+    return tmp_path / "run"
+
+
+def test_another_text_is_refused(interrupted: Path, tmp_path: Path) -> None:
+    other = write_text(tmp_path / "other.txt", seed=1)
+    before = files(interrupted)
+    with pytest.raises(InputError, match=r"checkpoint\.safetensors: belongs to a run with another text; resume with"):
+        run(interrupted, other, *BUDGET, resume=True)
+    assert files(interrupted) == before
+
+
+def test_another_validation_text_is_refused(interrupted: Path, text: Path, tmp_path: Path) -> None:
+    other = write_text(tmp_path / "other.txt", seed=1)
+    with pytest.raises(InputError, match="another validation text"):
+        run(interrupted, text, *BUDGET, validation=str(other), resume=True)
+
+
+def test_the_same_text_in_another_place_goes_on(
+    interrupted: Path, text: Path, tmp_path: Path, uninterrupted: Callable[..., dict[str, Any]]
+) -> None:
+    moved = tmp_path / "moved.txt"
+    shutil.copy(text, moved)
+    run(interrupted, moved, *BUDGET, resume=True)
+    assert differences(outcome(interrupted), uninterrupted(*BUDGET)) == []
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_used_folder_is_refused(finished: bool, interrupted: Path, text: Path) -> None:
+    if finished:
+        run(interrupted, text, *BUDGET, resume=True)
+    before = files(interrupted)
+    with pytest.raises(InputError, match="run: already holds a run; go on with --resume, or choose another --out"):
+        run(interrupted, text, *BUDGET)
+    assert files(interrupted) == before
+
+
+@pytest.mark.parametrize("name", ["README.md", "config.json", "metrics.jsonl"])
+def test_files_of_another_kind_are_not_overwritten(name: str, text: Path, tmp_path: Path) -> None:
+    """`--out .` in a project must not replace the project's own README."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).write_text("mine")
+    with pytest.raises(InputError, match="run"):
+        run(tmp_path / "run", text, "training.steps=1")
+    assert files(tmp_path / "run") == {name: b"mine"}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
+def test_a_damaged_checkpoint_is_an_error_of_one_line(share: float, interrupted: Path, text: Path) -> None:
+    checkpoint = interrupted / "training" / "checkpoint.safetensors"
+    whole = checkpoint.read_bytes()
+    checkpoint.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(InputError, match=r"^.*checkpoint\.safetensors: not a readable safetensors file .*$"):
+        run(interrupted, text, *BUDGET, resume=True)
