@@ -129,7 +129,7 @@ def info(
     from prpn import kernels
     from prpn.pretrained import load
 
-    trained = load(model)
+    trained, in_use = load(model), kernels.in_use()
     parameters = sum(p.numel() for p in trained.network.parameters())
     if as_json:
         _print_json(
@@ -137,13 +137,13 @@ def info(
                 "config": trained.recipe.to_json(),
                 "vocabulary": len(trained.vocabulary),
                 "parameters": parameters,
-                "kernels": kernels.in_use(),
+                "kernels": in_use,
             }
         )
         return
     card = model / "README.md"
     print(card.read_text(encoding="utf-8") if card.exists() else f"# {model.name}\n\nTraining has not finished.\n")
-    print(f"{parameters:,} parameters; kernels: {kernels.in_use()}")
+    print(f"{parameters:,} parameters; kernels: {in_use}")
 
 
 def _version(wanted: bool) -> None:

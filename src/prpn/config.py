@@ -15,13 +15,14 @@ import difflib
 import json
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from prpn.errors import ConfigError
+from prpn.errors import ConfigError, InputError
+from prpn.text.atomic import replacing
 
 
 def _require(condition: bool, sentence: str) -> None:
@@ -99,6 +100,10 @@ class ModelConfig:
             self.temperature > 0,
             f"model.temperature = {self.temperature}: τ is positive (inf for hard 0/1 gates); 0 would halve every gate",
         )
+        _require(
+            self.temperature <= 1e38 or self.temperature == math.inf,
+            f"model.temperature = {self.temperature:g} is more than numbers can hold; write inf for hard 0/1 gates",
+        )
         for name in ("in_out", "between", "recurrent", "attention"):
             rate = getattr(self, f"dropout_{name}")
             _require(0 <= rate < 1, f"model.dropout_{name} = {rate}: a dropout rate lies in [0, 1)")
@@ -166,6 +171,7 @@ class TrainingConfig:
             "weight_decay",
         ):  # fmt: skip
             _require(getattr(self, name) >= 0, f"training.{name} = {getattr(self, name)}: give 0 or more")
+        _require(self.seed < 2**64, f"training.seed = {self.seed}: give a number below 2^64")
         _require(self.epochs > 0 or self.steps > 0, "a run needs an end: set training.epochs or training.steps")
         _require(self.checkpoint_every >= 1, "training.checkpoint_every must be at least 1")
         for name in ("learning_rate", "epsilon"):
@@ -221,12 +227,14 @@ def load_recipe(name_or_path: str) -> Recipe:
     if path.suffix == ".toml" or path.is_file():
         if not path.is_file():
             raise ConfigError(f"{path}: no such recipe file; give a TOML file or one of {', '.join(recipe_names())}")
-        text, name = path.read_text(encoding="utf-8"), path.stem
+        text, name = _read(path), path.stem
     elif name_or_path in recipe_names():
         text, name = (_recipe_folder() / f"{name_or_path}.toml").read_text(encoding="utf-8"), name_or_path
     else:
         names = recipe_names()
-        raise ConfigError(f"no recipe called {name_or_path}{_nearest(name_or_path, names)}; known: {', '.join(names)}")
+        raise ConfigError(
+            f"no recipe called {name_or_path}{_did_you_mean(name_or_path, names)}; known: {', '.join(names)}"
+        )
     try:
         return recipe_from(tomllib.loads(text), name)
     except tomllib.TOMLDecodeError as error:
@@ -244,15 +252,27 @@ def recipe_from(values: Mapping[str, Any], name: str) -> Recipe:
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
     """Write config.json."""
-    path.write_text(json.dumps(recipe.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    with replacing(path) as file:
+        file.write((json.dumps(recipe.to_json(), indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def read_saved_recipe(path: Path) -> Recipe:
     """Read config.json."""
     try:
-        return recipe_from(json.loads(path.read_text(encoding="utf-8")), path.parent.name)
+        values = json.loads(_read(path))
     except json.JSONDecodeError as error:
         raise ConfigError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
+    _require(isinstance(values, Mapping), f"{path}: not a configuration: it must hold sections")
+    return recipe_from(values, path.parent.name)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not UTF-8; save it as UTF-8") from None
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read ({error.strerror})", "is this a model folder?") from None
 
 
 def _section(section: str, values: Any) -> Any:
@@ -262,15 +282,15 @@ def _section(section: str, values: Any) -> Any:
     converted = {}
     for key, value in values.items():
         _require(key in types, f"unknown key {section}.{key}{_nearest(key, list(types))}")
-        if types[key] is float and ((isinstance(value, int) and not isinstance(value, bool)) or value == "inf"):
-            value = float(value)
-        converted[key] = value
+        converted[key] = math.inf if types[key] is float and value == "inf" else value
     return kind(**converted)
 
 
 def _check_types(config: Any, section: str) -> None:
     for key, expected in get_type_hints(type(config)).items():
         value = getattr(config, key)
+        if expected is float and isinstance(value, int) and not isinstance(value, bool):
+            object.__setattr__(config, key, value := float(value))
         if get_origin(expected) is Literal:
             choices = get_args(expected)
             _require(value in choices, f"{section}.{key} = {value!r}: choose one of {', '.join(map(repr, choices))}")
@@ -279,6 +299,7 @@ def _check_types(config: Any, section: str) -> None:
             _require(fits, f"{section}.{key} = {value!r}: expected {_KIND_NAMES[expected]}")
             if expected is float:
                 _require(not math.isnan(value), f"{section}.{key} is not a number")
+                _require(key == "temperature" or math.isfinite(value), f"{section}.{key}: give a finite number")
 
 
 _KIND_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -291,9 +312,13 @@ def _value_of(text: str) -> Any:
         return text
 
 
-def _nearest(name: str, known: Any) -> str:
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {matches[0]}?" if matches else f"; known: {', '.join(known)}"
+    return f"; did you mean {matches[0]}?" if matches else ""
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    return _did_you_mean(name, known) or f"; known: {', '.join(known)}"
 
 
 def _recipe_folder() -> Any:

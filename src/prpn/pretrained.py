@@ -8,7 +8,6 @@ Text is tokenised as the training text was; a list of strings is taken as tokens
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import load_weights, read_tensors
 from prpn.training.data import evaluation_batches
-from prpn.training.evaluate import CHUNK, LanguageScore, score, token_losses
+from prpn.training.evaluate import CHUNK, LanguageScore, perplexity_of, score, token_losses
 from prpn.trees import Builder, Tree, build
 
 
@@ -56,7 +55,7 @@ class Model:
     def distances(self, sentence: str | Sequence[str]) -> NDArray[np.float64]:
         """The syntactic distance before each token."""
         scores = self.scores(sentence)
-        return 1 / (1 + np.exp(-scores)) if self.recipe.model.flavour == "released" else np.maximum(scores, 0)
+        return (1 + np.tanh(scores / 2)) / 2 if self.recipe.model.flavour == "released" else np.maximum(scores, 0)
 
     def parse(self, sentence: str | Sequence[str], builder: Builder | None = None) -> Tree:
         """The tree that the distances imply, over the tokens as the model sees them."""
@@ -64,14 +63,14 @@ class Model:
 
     def perplexity(self, text: str) -> float:
         """Perplexity of a text, one sentence a line."""
-        pieces = ((number, line, True) for number, line in enumerate(text.splitlines(), 1))
+        pieces = ((number, line, True) for number, line in enumerate(text.removesuffix("\n").split("\n"), 1))
         lines = closed_lines([pieces], Tokenizer(self.recipe.text))
         ids = np.array([i for tokens in lines for i in self.vocabulary.encode(tokens)], dtype=np.int32)
         if len(ids) == 0:
             raise InputError("text", "no token in it", "give at least one word")
         batches = evaluation_batches(self.recipe.training, self.vocabulary, ids, 1, CHUNK)
         losses = token_losses(self.network, batches, self.network.decoder.bias.device)
-        return math.exp(sum(batch.double().sum().item() for batch in losses) / len(ids))
+        return perplexity_of(sum(batch.double().sum().item() for batch in losses) / len(ids))
 
     def score_file(self, path: str, tokenized: bool = False, progress: Progress | None = None) -> LanguageScore:
         """Perplexity, bits per character and counts of a file, read as one stream."""

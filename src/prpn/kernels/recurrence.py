@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from prpn.model.attention import EPSILON
+from prpn.model.layers import PAPER_EPSILON, RELEASED_EPSILON
 
 if TYPE_CHECKING:
     from prpn.model.reading import Masks, ReadingLayer, Tapes
@@ -87,51 +88,47 @@ class _Recurrence(torch.autograd.Function):
         (steps, batch, slots), size = gates.shape, hidden_weight.shape[1]
         tape = torch.cat([past, past.new_empty(steps, batch, 2 * size)])  # (N + T, B, 2H): [h; c]
         summaries = past.new_empty(steps, batch, 2 * size)  # [h̃; c̃]
-        attention = torch.zeros_like(gates)  # s
-        relative = torch.zeros_like(gates)  # e: what s would be with its own gate open
-        strongest = gates.new_zeros((steps, batch, 1), dtype=torch.long)  # the slot whose score is subtracted
-        keys = past.new_empty(steps if key_inputs is not None else 0, batch, size)
+        attending = steps if key_inputs is not None else 0
+        keys = past.new_empty(attending, batch, size)
+        exponentials = past.new_empty(attending, batch, slots)  # exp(a − max a)
+        normalisers = past.new_empty(attending, batch, 1)  # Σ g exp(a − max a) + ε
+        attention = past.new_empty(attending, batch, slots)  # s
         activations = past.new_empty(steps, batch, 4 * size)  # σ(i), σ(f), tanh(ĉ), σ(o)
         hidden_normed = past.new_empty(steps, batch, 4 * size)
         cell_normed, shown = past.new_empty(2, steps, batch, size)
-        hidden_scales, cell_scales = past.new_empty(2, 2, steps, batch, 1)  # s and κ of each normalisation
+        hidden_scale, cell_scale = past.new_empty(2, steps, batch, 1)
         for t in range(steps):
-            previous, window = tape[slots + t - 1, :, :size], tape[t : t + slots].transpose(0, 1)  # (B, N, 2H)
-            if key_inputs is not None:
+            before, summary = tape[slots + t - 1], summaries[t]
+            if key_inputs is None:
+                summary.copy_(before)
+            else:
                 assert key_weight is not None
-                key = keys[t]
-                torch.addmm(key_inputs[t], _masked(previous, key_in, t), key_weight.t(), out=key)
+                window = tape[t : t + slots].transpose(0, 1)  # (B, N, 2H)
+                key = torch.addmm(key_inputs[t], _masked(before[:, :size], key_in, t), key_weight.t(), out=keys[t])
                 if key_out is not None:
                     key.mul_(key_out[t])
-                scores = torch.bmm(window[..., :size], key[:, :, None]).squeeze(2).div_(math.sqrt(size))  # (B, N)
-                peak, strongest[t] = scores.max(-1, keepdim=True)
-                exponential = scores.sub_(peak).exp_()
-                weights = exponential * gates[t]
-                normaliser = weights.sum(-1, keepdim=True).add_(EPSILON)
-                torch.div(weights, normaliser, out=attention[t])
-                torch.div(exponential, normaliser, out=relative[t])
-                summary = torch.bmm(_masked(attention[t], attention_mask, t)[:, None], window).squeeze(1)
-                summaries[t] = summary
-            else:
-                summaries[t] = tape[slots + t - 1]
-            summary = summaries[t]
+                scores = torch.bmm(window[..., :size], key[:, :, None] / math.sqrt(size)).squeeze(2)  # (B, N)
+                torch.sub(scores, scores.amax(-1, keepdim=True), out=exponentials[t]).exp_()
+                weights = torch.mul(exponentials[t], gates[t], out=attention[t])
+                torch.sum(weights, -1, keepdim=True, out=normalisers[t])
+                weights.div_(normalisers[t].add_(EPSILON))
+                torch.bmm(_masked(weights, attention_mask, t)[:, None], window, out=summary[:, None])
             recalled = summary[:, :size] if recurrent_mask is None else summary[:, :size] * recurrent_mask
             update = torch.addmm(hidden_bias, recalled, hidden_weight.t())  # (B, 4H)
-            _normalise(update, released, hidden_normed[t], hidden_scales[:, t])
-            update = torch.addcmul(gate_inputs[t], hidden_normed[t], hidden_gain, out=update).add_(hidden_shift)
-            active = activations[t]
-            torch.sigmoid(update, out=active)
+            _normalise(update, released, hidden_normed[t], hidden_scale[t])
+            torch.addcmul(gate_inputs[t], hidden_normed[t], hidden_gain, out=update).add_(hidden_shift)
+            active = torch.sigmoid(update, out=activations[t])
             torch.tanh(update[:, 2 * size : 3 * size], out=active[:, 2 * size : 3 * size])
             write, keep, candidate, show = active.chunk(4, -1)
-            cell = tape[slots + t, :, size:]
-            torch.mul(keep, summary[:, size:], out=cell)
-            cell.addcmul_(write, candidate)
-            _normalise(cell, released, cell_normed[t], cell_scales[:, t])
+            hidden, cell = tape[slots + t].chunk(2, -1)
+            torch.mul(keep, summary[:, size:], out=cell).addcmul_(write, candidate)
+            _normalise(cell, released, cell_normed[t], cell_scale[t])
             torch.addcmul(cell_shift, cell_normed[t], cell_gain, out=shown[t]).tanh_()
-            torch.mul(show, shown[t], out=tape[slots + t, :, :size])
+            torch.mul(show, shown[t], out=hidden)
+        ctx.released = released
         ctx.save_for_backward(
-            tape, gates, summaries, attention, relative, strongest, keys, activations, hidden_normed, cell_normed,
-            shown, hidden_scales, cell_scales, key_weight, hidden_weight, hidden_gain, cell_gain, key_in, key_out,
+            tape, gates, summaries, attention, exponentials, normalisers, keys, activations, hidden_normed, cell_normed,
+            shown, hidden_scale, cell_scale, key_weight, hidden_weight, hidden_gain, cell_gain, key_in, key_out,
             attention_mask, recurrent_mask,
         )  # fmt: skip
         ctx.mark_non_differentiable(attention)
@@ -141,31 +138,41 @@ class _Recurrence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_tape: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         (
-            tape, gates, summaries, attention, relative, strongest, keys, activations, hidden_normed, cell_normed,
-            shown, hidden_scales, cell_scales, key_weight, hidden_weight, hidden_gain, cell_gain, key_in, key_out,
+            tape, gates, summaries, attention, exponentials, normalisers, keys, activations, hidden_normed, cell_normed,
+            shown, hidden_scale, cell_scale, key_weight, hidden_weight, hidden_gain, cell_gain, key_in, key_out,
             attention_mask, recurrent_mask,
         ) = ctx.saved_tensors  # fmt: skip
         (steps, batch, slots), size = gates.shape, hidden_weight.shape[1]
+        write, keep, candidate, show = activations.chunk(4, -1)
+        # What does not depend on the walk is computed for all steps at once.
+        by_cell = torch.stack(  # (T, B, 3, H): ∂c_t to the gates i, f and ĉ
+            [candidate * write * (1 - write), summaries[..., size:] * keep * (1 - keep), write * (1 - candidate**2)], 2
+        )
+        by_hidden = torch.stack(
+            [shown * show * (1 - show), show * (1 - shown**2)], 2
+        )  # (T, B, 2, H): ∂h_t to o and tanh
+        hidden_kappa, cell_kappa = (
+            _kappa(scale, n, ctx.released) for scale, n in ((hidden_scale, 4 * size), (cell_scale, size))
+        )
+        relative, strongest = exponentials / normalisers, exponentials.argmax(-1, keepdim=True)
         d_tape = grad_tape.clone()
         d_gates = torch.zeros_like(gates)
         d_keys, d_shown = torch.empty_like(keys), torch.empty_like(shown)
         d_updates, d_products = torch.empty_like(activations), torch.empty_like(activations)
         d_summary = tape.new_empty(batch, 2 * size)
         for t in reversed(range(steps)):
-            write, keep, candidate, show = activations[t].chunk(4, -1)
-            d_hidden, d_cell = d_tape[slots + t, :, :size], d_tape[slots + t, :, size:]
-            d_write, d_keep, d_candidate, d_show = d_updates[t].chunk(4, -1)
-            torch.mul(d_hidden, shown[t], out=d_show).mul_(show * (1 - show))
-            torch.mul(d_hidden, show, out=d_shown[t]).mul_(1 - shown[t] * shown[t])
-            d_cell = d_cell + _normalise_backward(d_shown[t] * cell_gain, cell_normed[t], cell_scales[:, t])
-            torch.mul(d_cell, candidate, out=d_write).mul_(write * (1 - write))
-            torch.mul(d_cell, summaries[t, :, size:], out=d_keep).mul_(keep * (1 - keep))
-            torch.mul(d_cell, write, out=d_candidate).mul_(1 - candidate * candidate)
-            d_products[t] = _normalise_backward(d_updates[t] * hidden_gain, hidden_normed[t], hidden_scales[:, t])
+            d_hidden, d_cell = d_tape[slots + t].chunk(2, -1)
+            torch.mul(d_hidden, by_hidden[t, :, 0], out=d_updates[t, :, 3 * size :])
+            torch.mul(d_hidden, by_hidden[t, :, 1], out=d_shown[t])
+            d_cell += _normalise_backward(d_shown[t] * cell_gain, cell_normed[t], cell_scale[t], cell_kappa[t])
+            torch.mul(by_cell[t], d_cell[:, None], out=d_updates[t, :, : 3 * size].unflatten(-1, (3, size)))
+            d_products[t] = _normalise_backward(
+                d_updates[t] * hidden_gain, hidden_normed[t], hidden_scale[t], hidden_kappa[t]
+            )
             torch.mm(d_products[t], hidden_weight, out=d_summary[:, :size])
             if recurrent_mask is not None:
                 d_summary[:, :size].mul_(recurrent_mask)
-            torch.mul(d_cell, keep, out=d_summary[:, size:])
+            torch.mul(d_cell, keep[t], out=d_summary[:, size:])
             if key_weight is None:
                 d_tape[slots + t - 1] += d_summary
                 continue
@@ -173,12 +180,13 @@ class _Recurrence(torch.autograd.Function):
             d_attention = _masked(torch.bmm(window, d_summary[:, :, None]).squeeze(2), attention_mask, t)  # (B, N)
             d_attention -= (d_attention * attention[t]).sum(-1, keepdim=True)
             torch.mul(relative[t], d_attention, out=d_gates[t])
-            d_scores = attention[t] * d_attention
+            d_scores = d_attention.mul_(attention[t])
             d_scores.scatter_add_(1, strongest[t], -d_scores.sum(-1, keepdim=True)).div_(math.sqrt(size))
             d_window.addcmul_(_masked(attention[t], attention_mask, t).t()[..., None], d_summary)
             d_window[..., :size].addcmul_(d_scores.t()[..., None], keys[t])
-            d_key = torch.bmm(d_scores[:, None], window[..., :size]).squeeze(1)  # (B, H)
-            d_keys[t] = _masked(d_key, key_out, t)
+            torch.bmm(d_scores[:, None], window[..., :size], out=d_keys[t][:, None])
+            if key_out is not None:
+                d_keys[t].mul_(key_out[t])
             d_tape[slots + t - 1, :, :size] += _masked(torch.mm(d_keys[t], key_weight), key_in, t)
         previous = _masked(tape[slots - 1 : -1, :, :size], key_in)  # (T, B, H): h_{t−1} as the key saw it
         recalled = summaries[..., :size] if recurrent_mask is None else summaries[..., :size] * recurrent_mask
@@ -207,22 +215,27 @@ def _masked(x: Tensor, mask: Tensor | None, t: int | None = None) -> Tensor:
     return x if mask is None else x * (mask if t is None else mask[t])
 
 
-def _normalise(x: Tensor, released: bool, out: Tensor, scales: Tensor) -> None:
-    """Write (x − μ)/s to `out` (B, n), and s and κ to `scales` (2, B, 1)."""
+def _normalise(x: Tensor, released: bool, out: Tensor, scale: Tensor) -> None:
+    """Write (x − μ)/s to `out` (B, n) and s to `scale` (B, 1)."""
     size = x.shape[-1]
     torch.sub(x, x.mean(-1, keepdim=True), out=out)
-    norm = torch.linalg.vector_norm(out, dim=-1, keepdim=True)
+    torch.linalg.vector_norm(out, dim=-1, keepdim=True, out=scale)
     if released:
-        torch.add(norm / math.sqrt(size - 1), 1e-6, out=scales[0])
-        torch.div(scales[0], norm * math.sqrt(size - 1), out=scales[1])
+        scale.div_(math.sqrt(size - 1)).add_(RELEASED_EPSILON)
     else:
-        torch.sqrt(norm * norm / size + 1e-5, out=scales[0])
-        scales[1] = 1 / size
-    out.div_(scales[0])
+        scale.square_().div_(size).add_(PAPER_EPSILON).sqrt_()
+    out.div_(scale)
 
 
-def _normalise_backward(d_normed: Tensor, normed: Tensor, scales: Tensor) -> Tensor:
-    scale, kappa = scales
+def _kappa(scale: Tensor, size: int, released: bool) -> Tensor:
+    """κ of the backward pass, from s and the number of features."""
+    if not released:
+        return torch.full_like(scale, 1 / size)
+    return scale / ((scale - RELEASED_EPSILON).clamp_min(1e-30) * (size - 1))  # equal features have no spread
+
+
+def _normalise_backward(d_normed: Tensor, normed: Tensor, scale: Tensor, kappa: Tensor) -> Tensor:
+    """∂x from ∂y (B, n), which is used up."""
     mean = d_normed.mean(-1, keepdim=True)
     projection = (d_normed * normed).sum(-1, keepdim=True).mul_(kappa)
     return d_normed.sub_(mean).addcmul_(normed, projection, value=-1).div_(scale)

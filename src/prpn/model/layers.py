@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+PAPER_EPSILON, RELEASED_EPSILON = 1e-5, 1e-6
+
 
 class LayerNorm(nn.Module):
     """Layer normalisation over the last dimension, in the paper's or the released form."""
@@ -24,9 +26,9 @@ class LayerNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Normalise (…, features)."""
         if not self.released:
-            return F.layer_norm(x, self.gain.shape, self.gain, self.bias)
+            return F.layer_norm(x, self.gain.shape, self.gain, self.bias, PAPER_EPSILON)
         spread, mean = torch.std_mean(x, dim=-1, keepdim=True)
-        return self.gain * (x - mean) / (spread + 1e-6) + self.bias
+        return self.gain * (x - mean) / (spread + RELEASED_EPSILON) + self.bias
 
 
 class BatchNorm(nn.BatchNorm1d):

@@ -89,8 +89,8 @@ class ParsingNetwork(nn.Module):
             return (difference >= 0).to(difference.dtype)
         if self.config.flavour == "released":
             if soft:
-                return torch.sigmoid(10 * temperature * difference + 5)
-            return (F.hardtanh(2 * temperature * difference + 1) + 1) / 2
+                return torch.sigmoid(10 * (temperature * difference) + 5)
+            return (F.hardtanh(2 * (temperature * difference) + 1) + 1) / 2
         squash = torch.tanh if soft else F.hardtanh
         return (squash(temperature * difference) + 1) / 2
 

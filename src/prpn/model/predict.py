@@ -69,7 +69,7 @@ class PredictNetwork(nn.Module):
         return torch.tanh(self.output_norm(self.output(rows))), attention
 
     def summarise(self, hidden_tape: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention weights (T, B, N) and summaries h_{l:t−1} (T, B, H)."""
+        """Attention weights (T, B, N), to look at, and summaries h_{l:t−1} (T, B, H)."""
         steps, _, slots = gates.shape
         drop = self.config.dropout_between
         keys = F.dropout(self.key(F.dropout(hidden_tape[slots:], drop, self.training)), drop, self.training)
@@ -80,4 +80,4 @@ class PredictNetwork(nn.Module):
         weights = structured_attention(scores.gather(2, band), gates.transpose(0, 1))  # (B, T, N)
         kept = F.dropout(weights, self.config.dropout_attention, self.training)
         spread = torch.zeros_like(scores).scatter(2, band, kept)  # (B, T, N + T)
-        return weights.transpose(0, 1), torch.bmm(spread, by_stream).transpose(0, 1)
+        return weights.detach().transpose(0, 1), torch.bmm(spread, by_stream).transpose(0, 1)

@@ -33,7 +33,7 @@ class Tapes:
 
     hidden: Tensor  # (N + T, B, H)
     cells: Tensor  # (N + T, B, H)
-    attention: Tensor | None  # (T, B, N)
+    attention: Tensor | None  # (T, B, N), to look at: no gradient goes through it
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def recurrence(
             cell_memory = torch.stack(cells[t : t + slots], 1)  # (B, N, H)
             scores = torch.einsum("bnh,bh->bn", memory, key) / math.sqrt(layer.config.hidden)
             attention = structured_attention(scores, gates[t])  # (B, N): s^t
-            attentions.append(attention)
+            attentions.append(attention.detach())
             attention = masked(attention, at(masks.attention, t))
             summary = torch.einsum("bn,bnh->bh", attention, memory)  # h̃_t
             cell_summary = torch.einsum("bn,bnh->bh", attention, cell_memory)  # c̃_t

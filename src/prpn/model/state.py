@@ -29,12 +29,12 @@ class State:
     @staticmethod
     def zero(config: ModelConfig, batch: int, like: Tensor) -> State:
         """The state before the first token: zero vectors, and distances that close every gate."""
-        tape = like.new_zeros(config.layers, config.memory_slots, batch, config.hidden)
+        tape = (config.layers, config.memory_slots, batch, config.hidden)
         return State(
             embeddings=like.new_zeros(config.lookback, batch, config.embedding),
             distances=like.new_full((config.memory_slots, batch), torch.inf),
-            hidden=tape,
-            cells=tape,
+            hidden=like.new_zeros(tape),
+            cells=like.new_zeros(tape),
         )
 
     @property

@@ -31,11 +31,11 @@ def weights_of(network: PRPN) -> dict[str, Tensor]:
 
 def load_weights(network: PRPN, weights: Mapping[str, Tensor], place: str) -> None:
     """Put weights into a network, which must be of the same shape."""
-    tied = {"decoder.weight": weights["embedding.weight"]} if network.config.tied else {}
     try:
+        tied = {"decoder.weight": weights["embedding.weight"]} if network.config.tied else {}
         network.load_state_dict({**weights, **tied})
     except (RuntimeError, KeyError) as error:
-        cause = str(error).strip().splitlines()[-1].strip()
+        cause = "no embedding.weight" if isinstance(error, KeyError) else str(error).strip().splitlines()[-1].strip()
         raise InputError(place, f"weights do not fit the configuration ({cause})", "was config.json edited?") from None
 
 

@@ -12,6 +12,8 @@ from datetime import timedelta
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
+from prpn.training.evaluate import perplexity_of
+
 PLAIN_LINE_SECONDS = 30.0
 """Time between two lines where there is no terminal."""
 SMOOTHING = 0.98
@@ -27,7 +29,7 @@ def loss_text(loss: float, in_characters: bool) -> str:
     """A loss in nats with the figure people compare: perplexity for words, bits for characters."""
     if in_characters:
         return f"loss {loss:.3f}  bits {loss / math.log(2):.3f}"
-    return f"loss {loss:.3f}  perplexity {math.exp(min(loss, 700)):,.1f}"
+    return f"loss {loss:.3f}  perplexity {perplexity_of(loss):,.1f}"
 
 
 class Display:

@@ -47,12 +47,17 @@ class LanguageScore:
     @property
     def perplexity(self) -> float:
         """How many equally likely tokens the model was in doubt between, on average."""
-        return math.exp(min(self.loss, 700.0))
+        return perplexity_of(self.loss)
 
     @property
     def bits_per_character(self) -> float:
         """Bits needed for a character of the tokenised text, spaces and line ends included."""
-        return self.nats / (self.characters * math.log(2))
+        return self.nats / (max(1, self.characters) * math.log(2))
+
+
+def perplexity_of(loss: float) -> float:
+    """exp(loss), kept within what a float can hold."""
+    return math.exp(min(loss, 700.0))
 
 
 def on_device(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tensor | None]:

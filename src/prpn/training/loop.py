@@ -113,8 +113,9 @@ class Trainer:
         """Train until the budget is spent or nothing gets better, then leave the network with the best weights."""
         with _stop_signals() as stop:
             while not self.finished:
-                batches = training_batches(self.config, self.data, self.position.epoch)
-                while self.position.batch < len(batches) and not self.finished:
+                epoch = self.position.epoch
+                batches = training_batches(self.config, self.data, epoch)
+                while self.position.epoch == epoch and not self.finished:
                     self._step(batches[self.position.batch], display)
                     if stop:
                         self.save()
@@ -122,6 +123,8 @@ class Trainer:
                             f"stopped at step {self.position.step:,} of {self.total_steps:,}; everything is saved in "
                             f"{self.folder}: go on with --resume"
                         )
+        if not math.isfinite(self.position.best_loss):
+            raise PrpnError(self._diverged(self.position.step))
         weights, _ = read_tensors(self.best_weights)
         load_weights(self.network, weights, str(self.best_weights))
         self.network.eval()
@@ -174,11 +177,14 @@ class Trainer:
         self.state = output.state.detach() if self.config.batching == "stream" else None
         value = loss.item()
         if not math.isfinite(value):
-            raise PrpnError(
-                f"the loss is not a number at step {self.position.step + 1}; "
-                f"lower training.learning_rate ({self.config.learning_rate:g}) or training.clip, then start again"
-            )
+            raise PrpnError(self._diverged(self.position.step + 1))
         return value, targets.numel() if mask is None else int(mask.sum())
+
+    def _diverged(self, step: int) -> str:
+        return (
+            f"the loss is not a number at step {step:,}; "
+            f"lower training.learning_rate ({self.config.learning_rate:g}) or training.clip, then start again"
+        )
 
     def _evaluate(self, display: Display) -> float:
         """Estimate the held-out loss, write it down, keep the weights if they are the best."""
@@ -242,6 +248,8 @@ class Trainer:
 
     def resume(self) -> None:
         """Go on from the checkpoint."""
+        for leftover in self.checkpoint.parent.glob(f".{self.checkpoint.name}.*.tmp"):
+            leftover.unlink()  # a kill in the middle of writing
         tensors, header = read_tensors(self.checkpoint)
         for name, here in self._identity().items():
             if header["identity"][name] != here:
@@ -276,6 +284,7 @@ class Trainer:
             "text": self.data.training.checksum,
             "vocabulary": self.data.vocabulary.fingerprint,
             "validation text": self.data.validation.checksum,
+            "text configuration": self.recipe.to_json()["text"],
             "model configuration": self.recipe.to_json()["model"],
             "training configuration": training,
         }

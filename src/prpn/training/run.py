@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from prpn.config import Recipe, read_saved_recipe, save_recipe
-from prpn.errors import ConfigError, InputError
+from prpn.errors import ConfigError, InputError, PrpnError
 from prpn.model import PRPN
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import load_weights, read_tensors
@@ -22,7 +22,7 @@ from prpn.training.record import peak_memory_gib, score_json, write_card, write_
 
 def train(
     recipe: Recipe,
-    folder: Path,
+    folder: str | Path,
     *,
     texts: Sequence[str] = (),
     validation: str | None = None,
@@ -33,9 +33,9 @@ def train(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """Train a model into `folder`; what came out, as JSON-ready values."""
-    place = usable_device(device)
+    folder, place = Path(folder), usable_device(device)
     _refuse_used(folder, resume)
-    vocabulary = Vocabulary.load(initial / "vocabulary.json") if initial else None
+    vocabulary = _vocabulary_of(initial, recipe) if initial else None
     size = sum(Path(text).stat().st_size for text in texts if Path(text).is_file())
     with counting("reading text", None if not size else 2 * size, quiet) as progress:
         data = prepare(
@@ -44,19 +44,21 @@ def train(
     torch.manual_seed(recipe.training.seed)
     network = PRPN(recipe.model, len(data.vocabulary)).to(place)
     if initial:
-        _start_from(network, recipe, initial)
-    folder.mkdir(parents=True, exist_ok=True)
+        weights, _ = read_tensors(initial / "model.safetensors")
+        load_weights(network, weights, str(initial))
+    _make(folder)
     trainer = Trainer(recipe, data, network, folder)
     in_characters = recipe.text.tokenizer == "characters"
     display = Display(trainer.total_steps, in_characters, quiet)
-    display.say(_summary(recipe, data, network, trainer))
     if resume and trainer.checkpoint.exists():
         trainer.resume()
-        display.say(f"going on from step {trainer.position.step:,}")
     else:
         trainer.metrics.unlink(missing_ok=True)
-        save_recipe(recipe, folder / "config.json")
-        data.vocabulary.save(folder / "vocabulary.json")
+    save_recipe(recipe, folder / "config.json")
+    data.vocabulary.save(folder / "vocabulary.json")
+    display.say(_summary(recipe, data, network, trainer))
+    if trainer.position.step:
+        display.say(f"going on from step {trainer.position.step:,}")
     with display:
         trainer.run(display)
     position = trainer.position
@@ -86,7 +88,7 @@ def usable_device(name: str) -> torch.device:
     """The device of this name, if this machine has it."""
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)
+        torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         cause = str(error).strip().splitlines()[0]
         raise ConfigError(f"--device {name} cannot be used here ({cause}); use cpu") from None
@@ -96,17 +98,40 @@ def usable_device(name: str) -> torch.device:
 def _refuse_used(folder: Path, resume: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(str(folder), "is a file", "give --out a folder")
-    used = any((folder / name).exists() for name in ("model.safetensors", "training/checkpoint.safetensors"))
-    if used and not resume:
-        raise InputError(str(folder), "already holds a run", "go on with --resume, or choose another --out")
+    if any((folder / name).exists() for name in ("model.safetensors", "training/checkpoint.safetensors")):
+        if not resume:
+            raise InputError(str(folder), "already holds a run", "go on with --resume, or choose another --out")
+    elif folder.is_dir() and any(folder.iterdir()) and not _is_started_run(folder):
+        raise InputError(str(folder), "holds files that are not a run's", "choose another --out")
 
 
-def _start_from(network: PRPN, recipe: Recipe, initial: Path) -> None:
+def _is_started_run(folder: Path) -> bool:
+    """Whether the folder holds a run that was stopped before its first checkpoint."""
+    if all(entry.name == "training" or entry.name.endswith(".tmp") for entry in folder.iterdir()):
+        return True
+    try:
+        read_saved_recipe(folder / "config.json")
+    except PrpnError:
+        return False
+    return True
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(str(folder), f"cannot be made ({error.strerror})", "choose another --out") from None
+
+
+def _vocabulary_of(initial: Path, recipe: Recipe) -> Vocabulary:
+    """The vocabulary of the model to start from, which must be of the recipe's kind."""
     saved = read_saved_recipe(initial / "config.json")
     if saved.model != recipe.model:
         raise ConfigError(f"--init {initial}: its network is not the recipe's; give its own recipe ({saved.name})")
-    weights, _ = read_tensors(initial / "model.safetensors")
-    load_weights(network, weights, str(initial))
+    for key in ("tokenizer", "lowercase", "digits", "line_ends"):
+        if getattr(saved.text, key) != getattr(recipe.text, key):
+            raise ConfigError(f"--init {initial}: its text.{key} is another; give its own recipe ({saved.name})")
+    return Vocabulary.load(initial / "vocabulary.json")
 
 
 def _summary(recipe: Recipe, data: Data, network: PRPN, trainer: Trainer) -> str:
