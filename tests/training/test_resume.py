@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from prpn.errors import InputError
 from prpn.training.checkpoint import read_tensors
 from prpn.training.loop import InterruptedRunError, Trainer
+from prpn.training.metrics import Metrics
 
 from .tiny import MODES, differences, files, metrics, outcome, run, write_text
 
@@ -54,7 +55,7 @@ cuts = st.tuples(
         [
             (Trainer, "_learn"),
             (Trainer, "_evaluate"),
-            (Trainer, "_write_metrics"),
+            (Metrics, "append"),
             (Trainer, "save"),
             (Path, "replace"),
         ]

@@ -1,20 +1,16 @@
 """The training loop: read a batch, follow the gradient, look at held-out text, remember the best weights.
 
 A run is a function of recipe, text and seed. All that its next step depends on is in the checkpoint: weights, optimiser
-moments, weight average, carried state, random generator, and the `Position` below; the batches of an epoch follow from
+moments, weight average, carried state, random generator, and the `Position`; the batches of an epoch follow from
 seed and epoch. So a run that was killed ends with the same weights as one that was not.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,39 +33,14 @@ from prpn.training.checkpoint import (
 from prpn.training.data import Data, training_batches
 from prpn.training.display import Display, loss_text
 from prpn.training.evaluate import ESTIMATE_COLUMNS, on_device, score
-from prpn.training.schedule import Plateau, learning_rate
+from prpn.training.metrics import Metrics
+from prpn.training.position import Position
+from prpn.training.schedule import learning_rate
+from prpn.training.signals import stop_requests
 
 
 class InterruptedRunError(PrpnError):
     """The run was asked to stop; its checkpoint is written."""
-
-
-@dataclass
-class Position:
-    """Where a run is."""
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    nats: float = 0.0
-    """Training loss summed over the tokens since the last evaluation."""
-    nats_tokens: int = 0
-    epoch_nats: float = 0.0
-    epoch_tokens: int = 0
-    best_loss: float = math.inf
-    best_step: int = 0
-    without_gain: int = 0
-    """Evaluations in a row that brought nothing better."""
-    plateau: Plateau = field(default_factory=Plateau)
-    metrics_size: int = 0
-    """Bytes of metrics.jsonl that belong to this position."""
-
-    @staticmethod
-    def from_json(values: dict[str, Any]) -> Position:
-        """Inverse of `dataclasses.asdict`."""
-        return Position(**{**values, "plateau": Plateau(**values["plateau"])})
 
 
 class Trainer:
@@ -90,8 +61,7 @@ class Trainer:
         self.position = Position()
         self.state: State | None = None
         self.batches_an_epoch = len(training_batches(self.config, data, 0))
-        self.metrics = folder / "metrics.jsonl"
-        self.board = _tensorboard(folder / "training" / "tensorboard")
+        self.metrics = Metrics(folder)
 
     @property
     def checkpoint(self) -> Path:
@@ -111,7 +81,7 @@ class Trainer:
 
     def run(self, display: Display) -> None:
         """Train until the budget is spent or nothing gets better, then leave the network with the best weights."""
-        with _stop_signals() as stop:
+        with stop_requests() as stop:
             while not self.finished:
                 epoch = self.position.epoch
                 batches = training_batches(self.config, self.data, epoch)
@@ -201,7 +171,7 @@ class Trainer:
         position.best_step = position.step if better else position.best_step
         position.without_gain = 0 if better else position.without_gain + 1
         position.seconds += time.monotonic() - start
-        self._write_metrics(
+        position.metrics_size = self.metrics.append(
             {
                 "step": position.step,
                 "epoch": round(position.step / self.batches_an_epoch, 4),
@@ -226,15 +196,6 @@ class Trainer:
         position.plateau = position.plateau.after_epoch(watched, self.config)
         position.epoch, position.batch = position.epoch + 1, 0
         position.epoch_nats, position.epoch_tokens = 0.0, 0
-
-    def _write_metrics(self, line: dict[str, Any]) -> None:
-        with self.metrics.open("ab") as file:
-            file.write((json.dumps(line) + "\n").encode())
-            self.position.metrics_size = file.tell()
-        if self.board is not None:
-            for name, value in line.items():
-                self.board.add_scalar(name, value, line["step"])
-            self.board.flush()
 
     def save(self) -> None:
         """Write the checkpoint."""
@@ -268,9 +229,7 @@ class Trainer:
             self.state = State.from_tensors(tensors, "state.").to(self.device)
         for kind, module in self._generators().items():
             module.set_rng_state(tensors[f"random.{kind}"])
-        if self.metrics.exists():  # lines written after the checkpoint will be written again
-            with self.metrics.open("r+b") as file:
-                file.truncate(min(self.position.metrics_size, self.metrics.stat().st_size))
+        self.metrics.cut(self.position.metrics_size)  # later lines will be written again
 
     def _generators(self) -> dict[str, Any]:
         """The modules whose random generator decides what is dropped, by device."""
@@ -288,34 +247,3 @@ class Trainer:
             "model configuration": self.recipe.to_json()["model"],
             "training configuration": training,
         }
-
-
-@contextmanager
-def _stop_signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM instead of dying by them; a second one kills as usual."""
-    received: list[int] = []
-
-    def note(number: int, _: object) -> None:
-        if received:
-            raise KeyboardInterrupt
-        received.append(number)
-
-    try:
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread: whoever called has the signals
-        yield received
-        return
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _tensorboard(folder: Path) -> Any:
-    """A TensorBoard writer if TensorBoard is installed."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        return None
-    return SummaryWriter(str(folder))

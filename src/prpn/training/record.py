@@ -68,7 +68,7 @@ def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore,
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     record = {
         "command": " ".join(["prpn", *sys.argv[1:]]),
-        "commit": commit(),
+        **outcome,
         "recipe": recipe.to_json(),
         "data": {
             "training": {"sha256": data.training.checksum, "tokens": len(data.training.ids)},
@@ -76,7 +76,6 @@ def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore,
             "vocabulary": len(data.vocabulary),
         },
         "machine": machine(),
-        **outcome,
         "validation": {**score_json(final), "protocol": protocol(recipe)},
         "metrics": [json.loads(line) for line in lines],
     }

@@ -17,7 +17,7 @@ from prpn.training.data import Data, prepare
 from prpn.training.display import Display, counting, duration, loss_text
 from prpn.training.evaluate import score
 from prpn.training.loop import Trainer
-from prpn.training.record import peak_memory_gib, score_json, write_card, write_record
+from prpn.training.record import commit, peak_memory_gib, score_json, write_card, write_record
 
 
 def train(
@@ -33,7 +33,7 @@ def train(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """Train a model into `folder`; what came out, as JSON-ready values."""
-    folder, place = Path(folder), usable_device(device)
+    folder, place, started_from = Path(folder), usable_device(device), commit()
     _refuse_used(folder, resume)
     vocabulary = _vocabulary_of(initial, recipe) if initial else None
     size = sum(Path(text).stat().st_size for text in texts if Path(text).is_file())
@@ -53,7 +53,7 @@ def train(
     if resume and trainer.checkpoint.exists():
         trainer.resume()
     else:
-        trainer.metrics.unlink(missing_ok=True)
+        trainer.metrics.cut(0)
     save_recipe(recipe, folder / "config.json")
     data.vocabulary.save(folder / "vocabulary.json")
     display.say(_summary(recipe, data, network, trainer))
@@ -65,6 +65,7 @@ def train(
     with counting("held-out text as one stream", len(data.validation.ids), quiet) as progress:
         final = score(network, data.validation, data.vocabulary, recipe.training, progress=progress)
     outcome = {
+        "commit": started_from,
         "steps": position.step,
         "epochs": position.step / trainer.batches_an_epoch,
         "tokens_seen": position.tokens,
