@@ -4,7 +4,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-export OMP_WAIT_POLICY ?= passive
 
 .PHONY: install demo test check format bench tables clean
 

@@ -21,7 +21,7 @@ app = typer.Typer(
     help="A language model that discovers the syntax of the text it reads, without a treebank.",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -34,34 +34,41 @@ TrainedModel = Annotated[Path, typer.Option("--model", "-m", help="A model folde
 
 @app.command(no_args_is_help=True)
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe of the package (see below) or a TOML file.")],
+    recipe: Annotated[str, typer.Argument(help="A recipe of the package, by name, or a TOML file.")],
     text: Annotated[
         list[str] | None,
-        typer.Option(help="Text to learn from, one sentence a line; again for more files. `-`, .gz and .xz work."),
+        typer.Option(
+            metavar="FILE", help="Text to learn from, one sentence a line; again for more files. `-`, .gz, .xz work."
+        ),
     ] = None,
     valid: Annotated[
-        str | None, typer.Option(help="Held-out text; without it the end of the text is held out.")
+        str | None, typer.Option(metavar="FILE", help="Held-out text (default: the end of the text).")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Model folder to make.  [default: runs/RECIPE]")] = None,
-    init: Annotated[Path | None, typer.Option(help="Model folder to start from instead of random weights.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Model folder to make (default: runs/RECIPE).")
+    ] = None,
+    init: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Model folder to start from instead of random weights.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random; a seed makes a run repeat.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out, if any.")] = False,
     device: Device = "cpu",
     tokenized: Tokenized = False,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Override a field: section.key=value, e.g. training.epochs=5.")
+        list[str] | None,
+        typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a field, such as training.epochs=5."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Train a model on raw text.
 
-    Recipes for minutes on a laptop: quick-word, quick-char, quick-parsing, demo (which brings its own text).
-    Recipes of the paper: ptb-word, ptb-char, text8-word, text8-char, parsing.
+    - for minutes on a laptop: quick-word, quick-char, quick-parsing, demo (which brings its own text)
+    - the paper's experiments: ptb-word, ptb-char, text8-word, text8-char, parsing
 
     The best weights by held-out loss, the vocabulary, the configuration and the metrics go to the model folder. Ctrl-C
     saves and stops; the same command with --resume goes on, and ends with the same weights as an uninterrupted run.
 
-    Example: prpn train quick-word --text my.txt --out runs/mine
+    Example: `prpn train quick-word --text my.txt --out runs/mine`
     """
     from prpn.config import load_recipe
     from prpn.training.run import train as run
