@@ -104,9 +104,9 @@ def perplexity(
 ) -> None:
     """Measure how well a model predicts a text.
 
-    The text is read as one stream with the state carried from its first token to its last; every token and every line
-    end is counted once. Words the model does not know are scored as `<unk>` and counted. Bits per character count the
-    tokenised text, spaces and line ends included.
+    The text is read as one stream with the state carried from its first token to its last; a model that was trained
+    sentence by sentence reads it so. Every token and every line end is counted once. Words the model does not know are
+    scored as `<unk>` and counted. Bits per character count the tokenised text, spaces and line ends included.
     """
     from prpn.pretrained import load
     from prpn.training.display import counting
@@ -177,8 +177,6 @@ def main() -> None:
     except PrpnError as error:
         print(f"prpn: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ConfigError) else 1)
-    except KeyboardInterrupt:
-        sys.exit(1)
 
 
 if __name__ == "__main__":

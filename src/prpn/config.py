@@ -192,6 +192,12 @@ class Recipe:
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=1))
 
+    def __post_init__(self) -> None:
+        _require(
+            self.training.batching == "stream" or self.text.line_ends,
+            "training.batching = sentences needs text.line_ends = true: without line ends the text is one sentence",
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The recipe as JSON-ready values; infinity is written as the string `inf`."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from prpn.baselines.unigram import unigram_score
 from prpn.config import Recipe, load_recipe, read_saved_recipe
+from prpn.errors import PrpnError
 from prpn.pretrained import Model, load
 from prpn.report.terminal import draw_sentence
 from prpn.training.data import prepare
@@ -45,12 +47,12 @@ def main() -> None:
     arguments = parser.parse_args()
     console = Console(highlight=False)
     recipe = load_recipe("demo").override(arguments.set)
-    folder = arguments.out / "demo"
+    folder = arguments.out / "make-demo"
 
     console.rule("[bold]1. A language model that looks for structure")
     ours = _train_anew(recipe, folder)
     console.rule("[bold]2. The same without structure: a plain LSTM of the same size")
-    lstm = _train_anew(recipe.override(PLAIN_LSTM), arguments.out / "demo-lstm")
+    lstm = _train_anew(recipe.override(PLAIN_LSTM), arguments.out / "make-demo-lstm")
     console.rule("[bold]3. How well each predicts text it never saw")
     data = prepare(recipe, [], None)
     unigram = unigram_score(data.training, data.validation, len(data.vocabulary))
@@ -97,4 +99,7 @@ def _drawing(model: Model, sentence: str, width: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except PrpnError as error:
+        sys.exit(f"prpn: {error}")

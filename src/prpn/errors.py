@@ -5,7 +5,11 @@ The command line shows them as a single line; anything else that escapes is a de
 
 
 class PrpnError(ValueError):
-    """Base of every error that is the input's fault, not the program's."""
+    """Base of every error that is the user's to mend, not the program's."""
+
+
+class InterruptedRunError(PrpnError):
+    """A run that was asked to stop; its checkpoint is written."""
 
 
 class InputError(PrpnError):

@@ -34,10 +34,11 @@ class Model:
 
     def __init__(self, recipe: Recipe, vocabulary: Vocabulary, network: PRPN) -> None:
         self.recipe, self.vocabulary, self.network = recipe, vocabulary, network.eval()
+        self._tokenizer = Tokenizer(recipe.text)
 
     def tokens(self, sentence: str | Sequence[str]) -> list[str]:
         """The sentence as the model sees it: split and normalised as in training."""
-        tokenizer = Tokenizer(self.recipe.text)
+        tokenizer = self._tokenizer
         return tokenizer.tokens(sentence) if isinstance(sentence, str) else [tokenizer.normalize(w) for w in sentence]
 
     @torch.no_grad()
@@ -50,7 +51,7 @@ class Model:
         embeddings = self.network.embedding(ids.to(self.network.decoder.bias.device))[:, None]  # (n + 1, 1, E)
         before = embeddings.new_zeros(config.lookback, 1, config.embedding)
         scores = parsing.scores(torch.cat([before, embeddings]))[1:, 0, 0]
-        return np.asarray(scores.double().cpu().numpy())
+        return np.asarray(scores.cpu().double().numpy())
 
     def distances(self, sentence: str | Sequence[str]) -> NDArray[np.float64]:
         """The syntactic distance before each token."""
@@ -64,16 +65,16 @@ class Model:
     def perplexity(self, text: str) -> float:
         """Perplexity of a text, one sentence a line."""
         pieces = ((number, line, True) for number, line in enumerate(text.removesuffix("\n").split("\n"), 1))
-        lines = closed_lines([pieces], Tokenizer(self.recipe.text))
+        lines = closed_lines([pieces], self._tokenizer)
         ids = np.array([i for tokens in lines for i in self.vocabulary.encode(tokens)], dtype=np.int32)
         if len(ids) == 0:
             raise InputError("text", "no token in it", "give at least one word")
         batches = evaluation_batches(self.recipe.training, self.vocabulary, ids, 1, CHUNK)
         losses = token_losses(self.network, batches, self.network.decoder.bias.device)
-        return perplexity_of(sum(batch.double().sum().item() for batch in losses) / len(ids))
+        return perplexity_of(sum(batch.cpu().double().sum().item() for batch in losses) / len(ids))
 
     def score_file(self, path: str, tokenized: bool = False, progress: Progress | None = None) -> LanguageScore:
-        """Perplexity, bits per character and counts of a file, read as one stream."""
+        """Perplexity, bits per character and counts of a file, read as `protocol` says."""
         tokenizer = Tokenizer(self.recipe.text, tokenized)
         corpus = encode([path], tokenizer, self.vocabulary, default_cache())
         return score(self.network, corpus, self.vocabulary, self.recipe.training, progress=progress)

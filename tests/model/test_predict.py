@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prpn.config import ModelConfig
+from prpn.model import predict
 from prpn.model.predict import PredictNetwork, ResidualBlock
 from tests.model.cases import SMALL, configs, model_of, normal, same, seeds, tokens_drawn
 from tests.reference.attention import structured_attention, summary
@@ -73,3 +75,15 @@ def test_a_residual_block_is_its_equation(seed: int, training: bool) -> None:
     inner = torch.relu(norm(rows @ weights["linear1.weight"].T + weights["linear1.bias"], "norm1"))
     outer = norm(inner @ weights["linear2.weight"].T + weights["linear2.bias"], "norm2")
     same(block(rows), torch.relu(rows + outer), 1e-12)
+
+
+def test_long_sequences_are_attended_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = ModelConfig(flavour="paper", embedding=4, hidden=6, memory_slots=3)
+    network = PredictNetwork(config).double().eval()
+    tape = torch.randn(3 + 11, 2, 6, dtype=torch.float64)
+    gates = torch.rand(11, 2, 3, dtype=torch.float64)
+    whole = network.summarise(tape, gates)
+    for block in (1, 2, 4, 11):
+        monkeypatch.setattr(predict, "BLOCK", block)
+        for part, expected in zip(network.summarise(tape, gates), whole, strict=True):
+            torch.testing.assert_close(part, expected)

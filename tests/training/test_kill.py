@@ -70,3 +70,4 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     whole = outcome(tmp_path / "whole")
     assert steps[0] < whole["position"]["step"], "no kill came before the end: give the run more epochs"
     assert differences(outcome(tmp_path / "run"), whole) == []
+    assert list(tmp_path.rglob("*.tmp")) == []

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prpn.errors import InputError
+from prpn.errors import InputError, InterruptedRunError
 from prpn.training.checkpoint import read_tensors
-from prpn.training.loop import InterruptedRunError, Trainer
+from prpn.training.loop import Trainer
 from prpn.training.metrics import Metrics
 
 from .tiny import MODES, differences, files, metrics, outcome, run, write_text

@@ -23,6 +23,9 @@ from prpn.config import ModelConfig
 from prpn.model.attention import structured_attention
 from prpn.model.layers import BatchNorm, select_rows
 
+BLOCK = 256
+"""Steps attended at once, so that a very long sentence costs time in proportion to its length."""
+
 
 class ResidualBlock(nn.Module):
     """Two normalised linear maps around which the input is added."""
@@ -70,10 +73,19 @@ class PredictNetwork(nn.Module):
 
     def summarise(self, hidden_tape: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
         """Attention weights (T, B, N), to look at, and summaries h_{l:t−1} (T, B, H)."""
-        steps, _, slots = gates.shape
-        drop = self.config.dropout_between
+        slots, drop = self.config.memory_slots, self.config.dropout_between
         keys = F.dropout(self.key(F.dropout(hidden_tape[slots:], drop, self.training)), drop, self.training)
-        by_stream = hidden_tape.transpose(0, 1)  # (B, N + T, H)
+        blocks = [
+            self._attend(hidden_tape[start : start + slots + BLOCK], keys[start : start + BLOCK], block_gates)
+            for start, block_gates in zip(range(0, len(gates), BLOCK), gates.split(BLOCK), strict=True)
+        ]
+        attention, summaries = zip(*blocks, strict=True)
+        return torch.cat(attention), torch.cat(summaries)
+
+    def _attend(self, hidden_tape: Tensor, keys: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
+        """`summarise` for a block of steps, keys (T, B, H): the band is cut out of a full product."""
+        steps, _, slots = gates.shape
+        by_stream = hidden_tape[: slots + steps].transpose(0, 1)  # (B, N + T, H)
         scores = torch.bmm(keys.transpose(0, 1), by_stream.mT) / math.sqrt(self.config.hidden)  # (B, T, N + T)
         band = torch.arange(steps)[:, None] + torch.arange(slots)  # (T, N): slot n of step t is tape row t + n
         band = band.to(scores.device).expand(len(scores), -1, -1)  # (B, T, N)

@@ -65,23 +65,9 @@ class Corpus:
 
     def split(self, held_out: float, vocabulary: Vocabulary) -> tuple[Corpus, Corpus]:
         """All but about the last `held_out` of the tokens, and those; cut at a line end where there are line ends."""
-        wanted = round(len(self.ids) * (1 - held_out))
-        cuts = np.flatnonzero(self.ids == vocabulary.end) + 1
-        if len(cuts) == 0:
-            cuts = np.arange(1, len(self.ids))
-        cuts = cuts[cuts < len(self.ids)]
-        if len(cuts) == 0:
-            remedy = "give more text or a validation file of its own"
-            raise InputError("the text", "too short to hold a part out for validation", remedy)
-        cut = int(cuts[np.abs(cuts - wanted).argmin()])
-        first = self._part(slice(0, cut), vocabulary)
-        second = self._part(slice(cut, len(self.ids)), vocabulary)
-        return replace(first, characters=self.characters - second.characters), second
-
-    def _part(self, part: slice, vocabulary: Vocabulary) -> Corpus:
-        ids = self.ids[part]
-        lengths = None if self.lengths is None else self.lengths[part]
-        return Corpus(
+        cut = self._line_end_near(round(len(self.ids) * (1 - held_out)), vocabulary.end)
+        ids, lengths = self.ids[cut:], None if self.lengths is None else self.lengths[cut:]
+        second = Corpus(
             ids=ids,
             lengths=lengths,
             sentences=int((ids == vocabulary.end).sum()) + int(ids[-1] != vocabulary.end),
@@ -89,6 +75,35 @@ class Corpus:
             characters=len(ids) if lengths is None else int(lengths.sum(dtype=np.int64)),
             checksum=self.checksum,
         )
+        first = replace(
+            self,
+            ids=self.ids[:cut],
+            lengths=None if self.lengths is None else self.lengths[:cut],
+            sentences=self.sentences - second.sentences + int(self.ids[cut - 1] != vocabulary.end),
+            unknown=self.unknown - second.unknown,
+            characters=self.characters - second.characters,
+        )
+        return first, second
+
+    def _line_end_near(self, wanted: int, end: int) -> int:
+        """The position after the line end nearest to `wanted`; without line ends `wanted` itself.
+
+        The corpus may be larger than memory, so the search widens step by step from the place it is most likely at.
+        """
+        last, reach = len(self.ids) - 1, _TOKENS_AT_ONCE
+        wanted = min(max(wanted, 1), last)
+        while last > 0:
+            low, high = max(0, wanted - reach), min(last, wanted + reach)
+            ends = np.flatnonzero(self.ids[low:high] == end) + low + 1
+            if len(ends):
+                return int(ends[np.abs(ends - wanted).argmin()])
+            if (low, high) == (0, last):
+                break
+            reach *= 4
+        if last <= 0 or self.ids[last] == end:  # nothing to cut, or one line only
+            remedy = "give more text or a validation file of its own"
+            raise InputError("the text", "too short to hold a part out for validation", remedy)
+        return wanted
 
 
 def count_tokens(paths: Sequence[str | Path], tokenizer: Tokenizer, progress: Progress | None = None) -> TokenCounts:

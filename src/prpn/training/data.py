@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from prpn.config import Recipe, TrainingConfig
-from prpn.errors import InputError
+from prpn.errors import ConfigError, InputError
 from prpn.text.batches import SentenceBatches, StreamBatches
 from prpn.text.cache import default_cache, rereadable
 from prpn.text.corpus import Corpus, Progress, count_tokens, encode
+from prpn.text.files import read_blocks
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 
@@ -42,9 +43,11 @@ def prepare(
     """Count, build the vocabulary unless one is given, encode; hold a part out when there is no validation file."""
     config, cache = recipe.text, default_cache()
     if not texts and not config.corpus:
-        raise InputError("--text", "no text to train on", "give --text FILE (one sentence a line)")
+        raise ConfigError("no text to train on; give --text FILE (one sentence a line)")
     paths: Sequence[str | Path] = list(texts) or [embedded_corpus(config.corpus)]
     tokenizer = Tokenizer(config, tokenized)
+    if validation not in (None, "-"):
+        next(read_blocks(validation), None)  # a missing file is better noticed before the long one is read
     with rereadable(paths, cache) as files:
         if vocabulary is None:
             vocabulary = Vocabulary.build(

@@ -21,7 +21,7 @@ SMOOTHING = 0.98
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people read them: 0:42, 3:07:15, 2 days, 1:00:00."""
+    """Seconds as people read them: 00:42, 3:07:15, 2 days, 1:00:00."""
     return str(timedelta(seconds=round(seconds))).removeprefix("0:")
 
 

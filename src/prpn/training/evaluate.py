@@ -93,7 +93,7 @@ def score(
     batches = evaluation_batches(config, vocabulary, corpus.ids, columns, CHUNK)
     nats, tokens = 0.0, 0
     for losses in token_losses(network, batches, device):
-        nats += losses.double().sum().item()
+        nats += losses.cpu().double().sum().item()
         tokens += len(losses)
         if progress is not None:
             progress(len(losses))

@@ -18,7 +18,7 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from prpn.config import Recipe
-from prpn.errors import InputError, PrpnError
+from prpn.errors import InputError, InterruptedRunError, PrpnError
 from prpn.model import PRPN, State
 from prpn.text.batches import Batch
 from prpn.training.average import WeightAverage
@@ -37,10 +37,6 @@ from prpn.training.metrics import Metrics
 from prpn.training.position import Position
 from prpn.training.schedule import learning_rate
 from prpn.training.signals import stop_requests
-
-
-class InterruptedRunError(PrpnError):
-    """The run was asked to stop; its checkpoint is written."""
 
 
 class Trainer:
@@ -209,11 +205,9 @@ class Trainer:
 
     def resume(self) -> None:
         """Go on from the checkpoint."""
-        for leftover in self.checkpoint.parent.glob(f".{self.checkpoint.name}.*.tmp"):
-            leftover.unlink()  # a kill in the middle of writing
         tensors, header = read_tensors(self.checkpoint)
         for name, here in self._identity().items():
-            if header["identity"][name] != here:
+            if header["identity"].get(name) != here:
                 raise InputError(
                     str(self.checkpoint),
                     f"belongs to a run with another {name}",
@@ -238,12 +232,14 @@ class Trainer:
 
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to be this run's; budgets may change."""
-        training = {k: v for k, v in self.recipe.to_json()["training"].items() if k not in ("epochs", "steps")}
+        free = ("epochs", "steps", "checkpoint_every")
+        training = {key: value for key, value in self.recipe.to_json()["training"].items() if key not in free}
         return {
-            "text": self.data.training.checksum,
+            "text": [self.data.training.checksum, len(self.data.training.ids)],
             "vocabulary": self.data.vocabulary.fingerprint,
             "validation text": self.data.validation.checksum,
             "text configuration": self.recipe.to_json()["text"],
             "model configuration": self.recipe.to_json()["model"],
             "training configuration": training,
+            "device": self.device.type,
         }

@@ -12,13 +12,15 @@ class Metrics:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "metrics.jsonl"
-        self._board = _tensorboard(folder / "training" / "tensorboard")
+        self._board_folder = folder / "training" / "tensorboard"
+        self._board: Any = None
 
     def append(self, line: dict[str, Any]) -> int:
         """Write a line; the size of the file after it."""
         with self.path.open("ab") as file:
             file.write((json.dumps(line) + "\n").encode())
             size = file.tell()
+        self._board = self._board or _tensorboard(self._board_folder, line["step"])
         if self._board is not None:
             for name, value in line.items():
                 self._board.add_scalar(name, value, line["step"])
@@ -32,10 +34,10 @@ class Metrics:
                 file.truncate(min(size, self.path.stat().st_size))
 
 
-def _tensorboard(folder: Path) -> Any:
-    """A TensorBoard writer if TensorBoard is installed."""
+def _tensorboard(folder: Path, step: int) -> Any:
+    """A TensorBoard writer if TensorBoard is installed; what an earlier leg wrote from this step on is replaced."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder))
+    return SummaryWriter(str(folder), purge_step=step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +35,8 @@ def machine() -> dict[str, Any]:
 
 def peak_memory_gib() -> float:
     """Largest resident memory of this process so far."""
+    import resource  # not on every system
+
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
 
@@ -47,6 +49,7 @@ def commit() -> str | None:
         return subprocess.run(["git", *words], cwd=source, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
+        git("ls-files", "--error-unmatch", __file__)  # else an environment inside some other project's checkout
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", str(source.parent)) else "")
     except (OSError, subprocess.CalledProcessError):
         return None
@@ -67,7 +70,7 @@ def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore,
     """Write record.json: the whole run in one file, fit to be kept among the results."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     record = {
-        "command": " ".join(["prpn", *sys.argv[1:]]),
+        "command": shlex.join(["prpn", *sys.argv[1:]]),
         **outcome,
         "recipe": recipe.to_json(),
         "data": {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from prpn.training.data import Data, prepare
 from prpn.training.display import Display, counting, duration, loss_text
 from prpn.training.evaluate import score
 from prpn.training.loop import Trainer
-from prpn.training.record import commit, peak_memory_gib, score_json, write_card, write_record
+from prpn.training.record import commit, peak_memory_gib, protocol, score_json, write_card, write_record
 
 
 def train(
@@ -33,7 +35,7 @@ def train(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """Train a model into `folder`; what came out, as JSON-ready values."""
-    folder, place, started_from = Path(folder), usable_device(device), commit()
+    began, folder, place, started_from = time.monotonic(), Path(folder), usable_device(device), commit()
     _refuse_used(folder, resume)
     vocabulary = _vocabulary_of(initial, recipe) if initial else None
     size = sum(Path(text).stat().st_size for text in texts if Path(text).is_file())
@@ -54,6 +56,8 @@ def train(
         trainer.resume()
     else:
         trainer.metrics.cut(0)
+    for leftover in [*folder.rglob(".*.tmp"), folder / "README.md", folder / "record.json"]:
+        leftover.unlink(missing_ok=True)  # what a kill or an earlier leg left: all will be written anew
     save_recipe(recipe, folder / "config.json")
     data.vocabulary.save(folder / "vocabulary.json")
     display.say(_summary(recipe, data, network, trainer))
@@ -62,7 +66,7 @@ def train(
     with display:
         trainer.run(display)
     position = trainer.position
-    with counting("held-out text as one stream", len(data.validation.ids), quiet) as progress:
+    with counting("scoring the held-out text", len(data.validation.ids), quiet) as progress:
         final = score(network, data.validation, data.vocabulary, recipe.training, progress=progress)
     outcome = {
         "commit": started_from,
@@ -70,6 +74,7 @@ def train(
         "epochs": position.step / trainer.batches_an_epoch,
         "tokens_seen": position.tokens,
         "seconds": round(position.seconds, 1),
+        "wall_seconds": round(time.monotonic() - began, 1),
         "best_step": position.best_step,
         "finished": "early stopping" if position.step < trainer.total_steps else "budget spent",
         "peak_memory_gib": round(peak_memory_gib(), 2),
@@ -81,7 +86,7 @@ def train(
         f"{position.tokens / max(position.seconds, 1e-9):,.0f} tokens/s, peak memory {peak_memory_gib():.2f} GiB"
         + _whole_recipe(trainer)
     )
-    display.say(f"held-out {loss_text(final.loss, in_characters)} ({final.tokens:,} tokens as one stream): {folder}")
+    display.say(f"held-out {loss_text(final.loss, in_characters)} ({protocol(recipe)}), saved in {folder}")
     return {"model": str(folder), **outcome, "validation": score_json(final)}
 
 
@@ -102,6 +107,8 @@ def _refuse_used(folder: Path, resume: bool) -> None:
     if any((folder / name).exists() for name in ("model.safetensors", "training/checkpoint.safetensors")):
         if not resume:
             raise InputError(str(folder), "already holds a run", "go on with --resume, or choose another --out")
+        if (folder / "record.json").exists() and not (folder / "training" / "checkpoint.safetensors").exists():
+            raise InputError(str(folder), "is finished, its checkpoint gone", "use --init with another --out")
     elif folder.is_dir() and any(folder.iterdir()) and not _is_started_run(folder):
         raise InputError(str(folder), "holds files that are not a run's", "choose another --out")
 
@@ -127,7 +134,8 @@ def _make(folder: Path) -> None:
 def _vocabulary_of(initial: Path, recipe: Recipe) -> Vocabulary:
     """The vocabulary of the model to start from, which must be of the recipe's kind."""
     saved = read_saved_recipe(initial / "config.json")
-    if saved.model != recipe.model:
+    free = {name: 0.0 for name in vars(recipe.model) if name.startswith("dropout_")}  # other rates fit the same weights
+    if replace(saved.model, **free, builder="paper") != replace(recipe.model, **free, builder="paper"):
         raise ConfigError(f"--init {initial}: its network is not the recipe's; give its own recipe ({saved.name})")
     for key in ("tokenizer", "lowercase", "digits", "line_ends"):
         if getattr(saved.text, key) != getattr(recipe.text, key):

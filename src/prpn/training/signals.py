@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +17,7 @@ def stop_requests() -> Iterator[list[int]]:
         if received:
             raise KeyboardInterrupt
         received.append(number)
+        print("\nstopping after this step, once everything is saved; again to stop at once", file=sys.stderr)
 
     try:
         before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -1,0 +1,25 @@
+"""The demonstration, shrunk: it trains both models, compares them with the unigram model, and draws trees."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from prpn import demo
+
+
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ("model.embedding=8", "model.hidden=8", "training.steps=2", "training.batch_size=64")
+    words = [word for setting in small for word in ("--set", setting)]
+    monkeypatch.setattr(sys, "argv", ["demo", "--out", str(tmp_path), *words])
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "mine.txt").write_text("not the demonstration's")
+    for _ in range(2):  # a second call replaces what the first left
+        demo.main()
+        shown = capsys.readouterr().out
+        rows = [line for line in shown.splitlines() if any(name in line for name in ("unigram", "LSTM  ", "PRPN  "))]
+        assert [row.split()[1] for row in rows] == ["unigram", "LSTM", "PRPN"]
+        assert all(sentence.split()[-1] in shown for sentence in demo.SENTENCES)
+        assert "└" in shown
+        assert "prpn train quick-word" in shown
+    assert (tmp_path / "demo" / "mine.txt").exists()
