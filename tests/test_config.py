@@ -275,6 +275,8 @@ def recipes(draw: st.DrawFn) -> Recipe:
         draw(values_of(kind).map(lambda values, kind=kind: made(kind, values)))
         for kind in (TextConfig, ModelConfig, TrainingConfig)
     )
+    if training.batching == "sentences":
+        text = dataclasses.replace(text, line_ends=True)
     name = draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=9))
     return Recipe(name, draw(st.sampled_from(["", "Straße — τ = ∞", 'a "quoted"\nline'])), text, model, training)
 
@@ -366,3 +368,10 @@ def test_errors_are_the_users_to_mend() -> None:
     assert issubclass(ConfigError, PrpnError)
     with pytest.raises(dataclasses.FrozenInstanceError):
         RECIPE.model.hidden = 3  # type: ignore[misc]
+
+
+def test_sentences_need_line_ends() -> None:
+    text, training = TextConfig(line_ends=False), TrainingConfig(epochs=1, batching="sentences")
+    with refuses("training.batching = sentences", "text.line_ends = true"):
+        Recipe("mine", text=text, training=training)
+    assert Recipe("mine", training=training).training.batching == "sentences"

@@ -122,7 +122,7 @@ def test_bad_seed(seed: str, failing: Callable[..., Result]) -> None:
 
 
 def test_no_text_and_no_corpus(failing: Callable[..., Result]) -> None:
-    refused(failing(recipe="quick-word", text=None), 1, "--text", "no text to train on", "give --text FILE")
+    refused(failing(recipe="quick-word", text=None), 2, "no text to train on", "give --text FILE")
 
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99", "cpu:x"])

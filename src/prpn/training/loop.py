@@ -235,7 +235,7 @@ class Trainer:
         free = ("epochs", "steps", "checkpoint_every")
         training = {key: value for key, value in self.recipe.to_json()["training"].items() if key not in free}
         return {
-            "text": [self.data.training.checksum, len(self.data.training.ids)],
+            "text": self.data.training.checksum,
             "vocabulary": self.data.vocabulary.fingerprint,
             "validation text": self.data.validation.checksum,
             "text configuration": self.recipe.to_json()["text"],
