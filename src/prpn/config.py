@@ -119,6 +119,13 @@ class ModelConfig:
         )
 
     @property
+    def shape(self) -> ModelConfig:
+        """The configuration without what leaves the weights as they are: dropout rates and the tree builder."""
+        return dataclasses.replace(
+            self, dropout_in_out=0.0, dropout_between=0.0, dropout_recurrent=0.0, dropout_attention=0.0, builder="paper"
+        )
+
+    @property
     def head_groups(self) -> int:
         """The released code reads each distance from its own half of the channels, the paper both from all."""
         return 2 if self.flavour == "released" else 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,8 +133,7 @@ def _make(folder: Path) -> None:
 def _vocabulary_of(initial: Path, recipe: Recipe) -> Vocabulary:
     """The vocabulary of the model to start from, which must be of the recipe's kind."""
     saved = read_saved_recipe(initial / "config.json")
-    free = {name: 0.0 for name in vars(recipe.model) if name.startswith("dropout_")}  # other rates fit the same weights
-    if replace(saved.model, **free, builder="paper") != replace(recipe.model, **free, builder="paper"):
+    if saved.model.shape != recipe.model.shape:
         raise ConfigError(f"--init {initial}: its network is not the recipe's; give its own recipe ({saved.name})")
     for key in ("tokenizer", "lowercase", "digits", "line_ends"):
         if getattr(saved.text, key) != getattr(recipe.text, key):
