@@ -1,38 +1,28 @@
-"""Configuration: what is refused, in which words, and that nothing is lost on the way to a file and back."""
+"""Configuration: what is refused, in which words, and that nothing is lost on the way to JSON and back."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prpn import config as config_module
 from prpn.config import (
     ModelConfig,
     Recipe,
     TextConfig,
     TrainingConfig,
-    load_recipe,
-    read_saved_recipe,
     recipe_from,
-    recipe_names,
-    save_recipe,
 )
 from prpn.errors import ConfigError, PrpnError
 from prpn.model import PRPN
+from tests.refusals import refuses
 
 RECIPE = Recipe("tiny")
-
-
-def refuses(*fragments: str) -> Any:
-    """A ConfigError of one line that holds every fragment, in this order."""
-    return pytest.raises(ConfigError, match="(?s)^[^\n]*" + "[^\n]*".join(fragments) + "[^\n]*$")
 
 
 # Values that make no sense
@@ -307,61 +297,6 @@ def test_an_override_with_its_own_values_changes_nothing(recipe: Recipe) -> None
         if key != "corpus"  # JSON escapes some characters as TOML does not
     ]
     assert recipe.override(own) == recipe
-
-
-def test_through_a_file(tmp_path: Path) -> None:
-    recipe = Recipe("τ", "first line\nsecond", model=ModelConfig(temperature=math.inf, hidden=8))
-    save_recipe(recipe, tmp_path / "config.json")
-    assert read_saved_recipe(tmp_path / "config.json") == recipe
-    assert "τ" in (tmp_path / "config.json").read_text(encoding="utf-8")
-
-
-def test_a_toml_file_gives_its_recipe(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text('description = "δ"\n[model]\ntemperature = inf\nhidden = 8\n[training]\nsteps = 5\n', "utf-8")
-    expected = Recipe("mine", "δ", TextConfig(), ModelConfig(temperature=math.inf, hidden=8), TrainingConfig(steps=5))
-    assert load_recipe(str(path)) == expected
-
-
-@pytest.mark.parametrize(
-    ("content", "fragments"),
-    [
-        (b"[model\nhidden = 4\n", ("broken.toml", "not valid TOML", "line 1")),
-        (b"[model]\nhidden = \n", ("broken.toml", "not valid TOML", "line 2")),
-        (b"[model]\nhidden = 4\nhidden = 6\n", ("broken.toml", "not valid TOML")),
-        (b"description = '\xff'\n", ("broken.toml", "UTF-8")),
-        (b"[model]\nhiden = 4\n", (r"model\.hiden", r"did you mean hidden\?")),
-        (b"model = 4\n", ("model must be a section", "4")),
-    ],
-)
-def test_a_broken_recipe_file_is_refused(content: bytes, fragments: tuple[str, ...], tmp_path: Path) -> None:
-    path = tmp_path / "broken.toml"
-    path.write_bytes(content)
-    with refuses(*fragments):
-        load_recipe(str(path))
-
-
-def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
-    with refuses("no such recipe file", "give a TOML file"):
-        load_recipe(str(tmp_path / "missing.toml"))
-
-
-def test_recipes_of_the_package_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "ptb-word.toml").write_text("[model]\nhidden = 8\n", "utf-8")
-    (tmp_path / "notes.txt").write_text("no recipe", "utf-8")
-    monkeypatch.setattr(config_module, "_recipe_folder", lambda: tmp_path)
-    assert recipe_names() == ["ptb-word"]
-    assert load_recipe("ptb-word") == Recipe("ptb-word", model=ModelConfig(hidden=8))
-    with refuses("no recipe called ptb-wrod", r"did you mean ptb-word\?", "known: ptb-word"):
-        load_recipe("ptb-wrod")
-
-
-@pytest.mark.parametrize("content", ["{", "", "[1]", "[]", '"text"', "3", "null"])
-def test_a_broken_config_json_is_refused(content: str, tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_text(content, "utf-8")
-    with refuses(r"config\.json"):
-        read_saved_recipe(path)
 
 
 def test_errors_are_the_users_to_mend() -> None:
