@@ -9,6 +9,6 @@ import pytest
 from prpn.errors import ConfigError
 
 
-def refuses(*fragments: str) -> Any:
+def raises_config_error(*fragments: str) -> Any:
     """A ConfigError of one line that holds every fragment, in this order."""
     return pytest.raises(ConfigError, match="(?s)^[^\n]*" + "[^\n]*".join(fragments) + "[^\n]*$")

@@ -20,7 +20,7 @@ from prpn.config import (
 )
 from prpn.errors import ConfigError, PrpnError
 from prpn.model import PRPN
-from tests.refusals import refuses
+from tests.refusals import raises_config_error
 
 RECIPE = Recipe("tiny")
 
@@ -62,16 +62,16 @@ RECIPE = Recipe("tiny")
     ids=str,
 )
 def test_impossible_models_are_refused(values: dict[str, Any], fragments: tuple[str, ...]) -> None:
-    with refuses(*fragments):
+    with raises_config_error(*fragments):
         ModelConfig(**values)
-    with refuses(*fragments):
+    with raises_config_error(*fragments):
         recipe_from({"model": values}, "tiny")
 
 
 @pytest.mark.parametrize("values", [{"flavour": "paper"}, {"flavour": "released", "parsing": False}], ids=str)
 def test_one_unit_cannot_be_layer_normalised(values: dict[str, Any]) -> None:
     """Its deviation from its own mean is 0, and 0/0 in the released form."""
-    with refuses(r"model\.hidden = 1", "2"):
+    with raises_config_error(r"model\.hidden = 1", "2"):
         ModelConfig(hidden=1, **values)
 
 
@@ -93,7 +93,7 @@ def test_unusual_models_are_accepted(values: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_an_empty_vocabulary_is_refused(size: int) -> None:
-    with refuses("vocabulary is empty", r"text\.minimum_count"):
+    with raises_config_error("vocabulary is empty", r"text\.minimum_count"):
         PRPN(ModelConfig(embedding=2, hidden=2), size)
 
 
@@ -112,7 +112,7 @@ def test_an_empty_vocabulary_is_refused(size: int) -> None:
     ids=str,
 )
 def test_impossible_text_is_refused(values: dict[str, Any], fragments: tuple[str, ...]) -> None:
-    with refuses(*fragments):
+    with raises_config_error(*fragments):
         TextConfig(**values)
 
 
@@ -140,12 +140,12 @@ def test_impossible_text_is_refused(values: dict[str, Any], fragments: tuple[str
     ids=str,
 )
 def test_impossible_training_is_refused(values: dict[str, Any], fragments: tuple[str, ...]) -> None:
-    with refuses(*fragments):
+    with raises_config_error(*fragments):
         TrainingConfig(**{"epochs": 1, **values})
 
 
 def test_a_run_without_an_end_is_refused_and_either_budget_is_one() -> None:
-    with refuses("a run needs an end", r"training\.epochs or training\.steps"):
+    with raises_config_error("a run needs an end", r"training\.epochs or training\.steps"):
         TrainingConfig()
     assert TrainingConfig(epochs=3).steps == 0
     assert TrainingConfig(steps=3).epochs == 0
@@ -170,7 +170,7 @@ def test_a_run_without_an_end_is_refused_and_either_budget_is_one() -> None:
     ids=str,
 )
 def test_an_unknown_name_is_answered_with_the_nearest(values: dict[str, Any], fragments: tuple[str, ...]) -> None:
-    with refuses(*fragments):
+    with raises_config_error(*fragments):
         recipe_from(values, "tiny")
 
 
@@ -236,7 +236,7 @@ def test_overrides_apply_in_order_and_together() -> None:
     ],
 )
 def test_a_wrong_override_is_refused(assignment: str, fragments: tuple[str, ...]) -> None:
-    with refuses(*fragments):
+    with raises_config_error(*fragments):
         RECIPE.override([assignment])
 
 
@@ -307,6 +307,6 @@ def test_errors_are_the_users_to_mend() -> None:
 
 def test_sentences_need_line_ends() -> None:
     text, training = TextConfig(line_ends=False), TrainingConfig(epochs=1, batching="sentences")
-    with refuses("training.batching = sentences", "text.line_ends = true"):
+    with raises_config_error("training.batching = sentences", "text.line_ends = true"):
         Recipe("mine", text=text, training=training)
     assert Recipe("mine", training=training).training.batching == "sentences"

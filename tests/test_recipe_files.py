@@ -18,7 +18,7 @@ from prpn.config import (
     recipe_names,
     save_recipe,
 )
-from tests.refusals import refuses
+from tests.refusals import raises_config_error
 
 
 def test_through_a_file(tmp_path: Path) -> None:
@@ -49,12 +49,12 @@ def test_a_toml_file_gives_its_recipe(tmp_path: Path) -> None:
 def test_a_broken_recipe_file_is_refused(content: bytes, fragments: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_bytes(content)
-    with refuses(*fragments):
+    with raises_config_error(*fragments):
         load_recipe(str(path))
 
 
 def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
-    with refuses("no such recipe file", "give a TOML file"):
+    with raises_config_error("no such recipe file", "give a TOML file"):
         load_recipe(str(tmp_path / "missing.toml"))
 
 
@@ -64,7 +64,7 @@ def test_recipes_of_the_package_by_name(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(config_module, "_recipe_folder", lambda: tmp_path)
     assert recipe_names() == ["ptb-word"]
     assert load_recipe("ptb-word") == Recipe("ptb-word", model=ModelConfig(hidden=8))
-    with refuses("no recipe called ptb-wrod", r"did you mean ptb-word\?", "known: ptb-word"):
+    with raises_config_error("no recipe called ptb-wrod", r"did you mean ptb-word\?", "known: ptb-word"):
         load_recipe("ptb-wrod")
 
 
@@ -72,5 +72,5 @@ def test_recipes_of_the_package_by_name(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_broken_config_json_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(content, "utf-8")
-    with refuses(r"config\.json"):
+    with raises_config_error(r"config\.json"):
         read_saved_recipe(path)

@@ -15,7 +15,7 @@ class Result(NamedTuple):
 Command = Callable[..., Result]
 
 
-def refused(result: Result, status: int, *fragments: str) -> None:
+def assert_refused(result: Result, status: int, *fragments: str) -> None:
     """A failure: nothing on standard output, one line on standard error that holds the fragments in order."""
     assert result.status == status, result
     assert result.out == ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from prpn import __version__
-from tests.cli.command import Command, Result, refused
+from tests.cli.command import Command, Result, assert_refused
 
 
 def test_info(work: Path, prpn: Command) -> None:
@@ -29,12 +29,12 @@ def test_info_json(work: Path, prpn: Command) -> None:
 
 
 def test_info_of_nothing(tmp_path: Path, prpn: Command) -> None:
-    refused(prpn("info", tmp_path), 1, "not a model folder", "prpn train")
+    assert_refused(prpn("info", tmp_path), 1, "not a model folder", "prpn train")
 
 
 def test_unknown_kernels(work: Path, prpn: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRPN_KERNELS", "gpu")
-    refused(prpn("info", work / "model", "--json"), 2, "PRPN_KERNELS=gpu", "torch or off")
+    assert_refused(prpn("info", work / "model", "--json"), 2, "PRPN_KERNELS=gpu", "torch or off")
 
 
 @pytest.mark.parametrize("words", [("--help",), ("train", "--help"), ("perplexity", "-h"), ("info", "-h")])
@@ -53,4 +53,6 @@ def test_a_cache_that_cannot_be_written(
 ) -> None:
     (tmp_path / "file").write_text("mine")
     monkeypatch.setenv("PRPN_CACHE", os.fspath(tmp_path / "file" / "cache"))
-    refused(prpn("perplexity", work / "test.txt", "-m", work / "model"), 1, "cannot write the cache", "PRPN_CACHE")
+    assert_refused(
+        prpn("perplexity", work / "test.txt", "-m", work / "model"), 1, "cannot write the cache", "PRPN_CACHE"
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import Command, refused
+from tests.cli.command import Command, assert_refused
 
 
 def test_perplexity(work: Path, prpn: Command) -> None:
@@ -73,28 +73,30 @@ def test_perplexity_without_a_line_end_at_the_end(work: Path, prpn: Command) -> 
     ids=["empty", "blank", "NUL", "latin-1"],
 )
 def test_perplexity_of_what_is_no_text(content: bytes, fragments: tuple[str, ...], work: Path, prpn: Command) -> None:
-    refused(prpn("perplexity", "-", "-m", work / "model", "--json", stdin=content), 1, *fragments)
+    assert_refused(prpn("perplexity", "-", "-m", work / "model", "--json", stdin=content), 1, *fragments)
 
 
 def test_perplexity_of_line_ends_alone(work: Path, prpn: Command) -> None:
     """They have no characters: a figure or a refusal, but no division by zero."""
     result = prpn("perplexity", "-", "-m", work / "model", "--json", stdin=b"</s>\n")
     if result.status:
-        refused(result, 1, "standard input")
+        assert_refused(result, 1, "standard input")
     else:
         assert json.loads(result.out)["tokens"] == 1
 
 
 def test_perplexity_of_a_missing_file(work: Path, tmp_path: Path, prpn: Command) -> None:
-    refused(prpn("perplexity", tmp_path / "nowhere.txt", "-m", work / "model"), 1, "nowhere.txt: no such file")
+    assert_refused(prpn("perplexity", tmp_path / "nowhere.txt", "-m", work / "model"), 1, "nowhere.txt: no such file")
 
 
 def test_perplexity_of_a_missing_model(work: Path, tmp_path: Path, prpn: Command) -> None:
-    refused(prpn("perplexity", work / "test.txt", "-m", tmp_path / "nowhere"), 1, "nowhere: not a model folder")
+    assert_refused(prpn("perplexity", work / "test.txt", "-m", tmp_path / "nowhere"), 1, "nowhere: not a model folder")
 
 
 def test_perplexity_on_no_device(work: Path, prpn: Command) -> None:
-    refused(prpn("perplexity", work / "test.txt", "-m", work / "model", "--device", "nonsense"), 2, "--device nonsense")
+    assert_refused(
+        prpn("perplexity", work / "test.txt", "-m", work / "model", "--device", "nonsense"), 2, "--device nonsense"
+    )
 
 
 def test_the_reported_figures_are_those_of_perplexity(work: Path, tmp_path: Path, prpn: Command) -> None:
@@ -114,5 +116,5 @@ def test_damaged_model(damage: str, content: bytes | None, work: Path, tmp_path:
     else:
         (tmp_path / damage).write_bytes(content)
     result = prpn("perplexity", work / "test.txt", "-m", tmp_path)
-    refused(result, result.status)
+    assert_refused(result, result.status)
     assert result.status in (1, 2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Command, Result, refused
+from tests.cli.command import Command, Result, assert_refused
 from tests.training.tiny import files, sentences
 
 
@@ -26,11 +26,11 @@ def failing(work: Path, tmp_path: Path, prpn: Command) -> Callable[..., Result]:
 
 
 def test_missing_text(failing: Callable[..., Result], tmp_path: Path) -> None:
-    refused(failing(text=tmp_path / "nowhere.txt"), 1, "nowhere.txt: no such file")
+    assert_refused(failing(text=tmp_path / "nowhere.txt"), 1, "nowhere.txt: no such file")
 
 
 def test_missing_validation_text(failing: Callable[..., Result], tmp_path: Path) -> None:
-    refused(failing("--valid", tmp_path / "nowhere.txt"), 1, "nowhere.txt: no such file")
+    assert_refused(failing("--valid", tmp_path / "nowhere.txt"), 1, "nowhere.txt: no such file")
 
 
 @pytest.mark.parametrize(
@@ -52,39 +52,41 @@ def test_unusable_text(
     path = tmp_path / "text.dat"
     path.write_bytes(content)
     result = failing(text=path) if option == "--text" else failing("--valid", path)
-    refused(result, result.status, *fragments)
+    assert_refused(result, result.status, *fragments)
     assert result.status in (1, 2)
 
 
 def test_text_too_short_to_hold_a_part_out(failing: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("word\n")
-    refused(failing(text=tmp_path / "text.txt"), 1, "the text", "too short", "give more text or a validation file")
+    assert_refused(
+        failing(text=tmp_path / "text.txt"), 1, "the text", "too short", "give more text or a validation file"
+    )
 
 
 def test_broken_archive(failing: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "text.gz").write_bytes(gzip.compress(sentences(50).encode())[:-20])
-    refused(failing(text=tmp_path / "text.gz"), 1, "text.gz: broken .gz file")
+    assert_refused(failing(text=tmp_path / "text.gz"), 1, "text.gz: broken .gz file")
 
 
 def test_folder_as_text(failing: Callable[..., Result], tmp_path: Path) -> None:
-    refused(failing(text=tmp_path), 1, "this is a folder")
+    assert_refused(failing(text=tmp_path), 1, "this is a folder")
 
 
 @pytest.mark.parametrize(
     ("name", "nearest"), [("quick-wrod", "quick-word"), ("ptb_word", "ptb-word"), ("Demo", "demo")]
 )
 def test_unknown_recipe(name: str, nearest: str, failing: Callable[..., Result]) -> None:
-    refused(failing(recipe=name), 2, f"no recipe called {name}", f"did you mean {nearest}?")
+    assert_refused(failing(recipe=name), 2, f"no recipe called {name}", f"did you mean {nearest}?")
 
 
 def test_a_recipe_like_no_other(failing: Callable[..., Result]) -> None:
     result = failing(recipe="xyzzy")
-    refused(result, 2, "no recipe called xyzzy", "known: demo, ")
+    assert_refused(result, 2, "no recipe called xyzzy", "known: demo, ")
     assert result.err.count("known:") == 1, "the list is given once"
 
 
 def test_missing_recipe_file(failing: Callable[..., Result], tmp_path: Path) -> None:
-    refused(failing(recipe=tmp_path / "nowhere.toml"), 2, "nowhere.toml: no such recipe file")
+    assert_refused(failing(recipe=tmp_path / "nowhere.toml"), 2, "nowhere.toml: no such recipe file")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_missing_recipe_file(failing: Callable[..., Result], tmp_path: Path) -> 
 )
 def test_unusable_recipe_file(content: bytes, failing: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(content)
-    refused(failing(recipe=tmp_path / "bad.toml"), 2)
+    assert_refused(failing(recipe=tmp_path / "bad.toml"), 2)
 
 
 @pytest.mark.parametrize(
@@ -109,44 +111,46 @@ def test_unusable_recipe_file(content: bytes, failing: Callable[..., Result], tm
     ],
 )
 def test_bad_assignment(assignment: str, fragments: tuple[str, ...], failing: Callable[..., Result]) -> None:
-    refused(failing("--set", assignment), 2, *fragments)
+    assert_refused(failing("--set", assignment), 2, *fragments)
 
 
 def test_unknown_corpus(failing: Callable[..., Result]) -> None:
-    refused(failing("--set", "text.corpus=nowhere", text=None), 1, "nowhere: no such embedded corpus", "give --text")
+    assert_refused(
+        failing("--set", "text.corpus=nowhere", text=None), 1, "nowhere: no such embedded corpus", "give --text"
+    )
 
 
 @pytest.mark.parametrize("seed", ["-1", str(2**64), str(2**200)])
 def test_bad_seed(seed: str, failing: Callable[..., Result]) -> None:
-    refused(failing("--seed", seed), 2, "seed")
+    assert_refused(failing("--seed", seed), 2, "seed")
 
 
 def test_no_text_and_no_corpus(failing: Callable[..., Result]) -> None:
-    refused(failing(recipe="quick-word", text=None), 2, "no text to train on", "give --text FILE")
+    assert_refused(failing(recipe="quick-word", text=None), 2, "no text to train on", "give --text FILE")
 
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99", "cpu:x"])
 def test_unusable_device(device: str, failing: Callable[..., Result]) -> None:
-    refused(failing("--device", device), 2, f"--device {device}", "use cpu")
+    assert_refused(failing("--device", device), 2, f"--device {device}", "use cpu")
 
 
 def test_out_is_a_file(failing: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "run").write_text("mine")
-    refused(failing(), 1, "run: is a file")
+    assert_refused(failing(), 1, "run: is a file")
     assert (tmp_path / "run").read_text() == "mine"
 
 
 def test_out_below_a_file(failing: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    refused(failing("--out", tmp_path / "file" / "run"), 1, "file")
+    assert_refused(failing("--out", tmp_path / "file" / "run"), 1, "file")
 
 
 def test_unknown_start(failing: Callable[..., Result], tmp_path: Path) -> None:
-    refused(failing("--init", tmp_path / "nowhere"), 1, "nowhere")
+    assert_refused(failing("--init", tmp_path / "nowhere"), 1, "nowhere")
 
 
 def test_start_from_another_network(failing: Callable[..., Result], work: Path) -> None:
-    refused(
+    assert_refused(
         failing("--init", work / "model", "--set", "model.hidden=6"), 2, "--init", "its network is not the recipe's"
     )
 
@@ -160,13 +164,13 @@ def test_wrong_use(words: tuple[str, ...], failing: Callable[..., Result]) -> No
 
 
 def test_failures_print_no_json(failing: Callable[..., Result], tmp_path: Path) -> None:
-    refused(failing("--json", text=tmp_path / "nowhere.txt"), 1, "no such file")
+    assert_refused(failing("--json", text=tmp_path / "nowhere.txt"), 1, "no such file")
 
 
 def test_used_folder(work: Path, prpn: Command) -> None:
     before = files(work / "model")
     result = prpn("train", work / "tiny.toml", "--text", work / "text.txt", "--out", work / "model")
-    refused(result, 1, "already holds a run", "--resume")
+    assert_refused(result, 1, "already holds a run", "--resume")
     assert files(work / "model") == before
 
 

@@ -128,15 +128,15 @@ def statistics_of(model: PRPN) -> dict[str, Tensor]:
     return {name: buffer.clone() for name, buffer in model.named_buffers() if name.endswith(STATISTICS)}
 
 
-def same(mine: Tensor, theirs: Tensor, tolerance: float = 1e-10, name: str = "") -> None:
+def assert_same(mine: Tensor, theirs: Tensor, tolerance: float = 1e-10, name: str = "") -> None:
     """Equal up to `tolerance` times the largest finite number in them (at least 1)."""
     finite = theirs.detach()[theirs.isfinite()].abs()
     size = max(1.0, finite.max().item()) if finite.numel() else 1.0
     torch.testing.assert_close(mine, theirs, rtol=0, atol=tolerance * size, msg=lambda m: f"{name}: {m}")
 
 
-def all_same(mine: dict[str, Tensor], theirs: dict[str, Tensor], tolerance: float = 1e-10) -> None:
+def assert_all_same(mine: dict[str, Tensor], theirs: dict[str, Tensor], tolerance: float = 1e-10) -> None:
     """The same names with the same numbers."""
     assert mine.keys() == theirs.keys()
     for name in theirs:
-        same(mine[name], theirs[name], tolerance, name)
+        assert_same(mine[name], theirs[name], tolerance, name)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prpn.model.attention import structured_attention
-from tests.model.cases import normal, same, seeds
+from tests.model.cases import assert_same, normal, seeds
 from tests.reference import attention as twin
 
 
@@ -25,19 +25,19 @@ def test_weights_and_gradients_equal_the_twin(batch: int, slots: int, size: int,
     scores = torch.einsum("nbh,bh->bn", tape, key) / math.sqrt(size)
     mine = structured_attention(scores, gates)
     expected = torch.stack(twin.structured_attention(key, list(tape), list(gates.T)), -1)
-    same(mine, expected, 1e-12)
+    assert_same(mine, expected, 1e-12)
     direction = normal(seed + 3, batch, slots)
     my_gradients = torch.autograd.grad(mine, (key, tape, gates), direction)
     for gradient, theirs in zip(
         my_gradients, torch.autograd.grad(expected, (key, tape, gates), direction), strict=True
     ):
-        same(gradient, theirs, 1e-9)
+        assert_same(gradient, theirs, 1e-9)
 
 
 @given(st.integers(1, 6), seeds)
 def test_open_gates_give_a_softmax(slots: int, seed: int) -> None:
     scores = 5 * normal(seed, 3, slots)
-    same(structured_attention(scores, torch.ones_like(scores)), F.softmax(scores, -1), 1e-7)
+    assert_same(structured_attention(scores, torch.ones_like(scores)), F.softmax(scores, -1), 1e-7)
 
 
 @given(st.integers(1, 6), seeds)
@@ -52,4 +52,4 @@ def test_closed_gates_give_zero_and_a_gradient_without_nan(slots: int, seed: int
 
 def test_large_scores_do_not_overflow() -> None:
     scores = torch.tensor([[1e4, 1e4, -1e4]], dtype=torch.float64)
-    same(structured_attention(scores, torch.ones_like(scores)), torch.tensor([[0.5, 0.5, 0.0]]).double(), 1e-7)
+    assert_same(structured_attention(scores, torch.ones_like(scores)), torch.tensor([[0.5, 0.5, 0.0]]).double(), 1e-7)

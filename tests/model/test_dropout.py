@@ -19,14 +19,14 @@ from prpn.model.layers import dropout_mask
 from prpn.model.reading import ReadingLayer, Tapes
 from tests.model.cases import (
     SMALL,
-    all_same,
+    assert_all_same,
+    assert_same,
     configs,
     gradients_of,
     kernels_set,
     model_of,
     normal,
     numbers_of,
-    same,
     seeds,
     statistics_of,
     tokens_drawn,
@@ -69,9 +69,9 @@ def trained(config: ModelConfig) -> tuple[PRPN, dict[str, Tensor]]:
 
 def test_evaluation_drops_nothing(only: ModelConfig) -> None:
     with_rate, without = model_of(only), model_of(without_dropout(only))
-    all_same(numbers_of(with_rate, with_rate(TOKENS)), numbers_of(without, without(TOKENS)), 0)
+    assert_all_same(numbers_of(with_rate, with_rate(TOKENS)), numbers_of(without, without(TOKENS)), 0)
     output = with_rate(TOKENS)
-    same(with_rate.loss(output, TOKENS), without.loss(without(TOKENS), TOKENS), 0)
+    assert_same(with_rate.loss(output, TOKENS), without.loss(without(TOKENS), TOKENS), 0)
     layer = with_rate.reading[0]
     masks = layer.draw_masks(output.parse.reading_gates, output.state.hidden[0])
     assert dataclasses.astuple(masks) == (None,) * 4
@@ -161,8 +161,8 @@ def test_parser_and_keys_do_not_see_in_out_dropout(seen: Seen) -> None:
     _, plain = trained(SMALL)
     (plain_gate_inputs, plain_key_inputs, _), _ = seen
     for name in ("scores", "distances", "next distances", "reading gates", "predict gates"):
-        same(dropped[name], plain[name], 0, name)
-    same(key_inputs, plain_key_inputs, 0, "keys")
+        assert_same(dropped[name], plain[name], 0, name)
+    assert_same(key_inputs, plain_key_inputs, 0, "keys")
     assert not torch.allclose(gate_inputs, plain_gate_inputs)
 
 
@@ -170,7 +170,9 @@ def test_in_out_dropout_falls_on_the_first_layer_and_before_the_decoder(seen: Se
     model, _ = trained(dataclasses.replace(SMALL, dropout_in_out=0.5))
     _, (second, _, _) = seen
     below = seen[0][2]
-    same(second, model.reading[1].input_norm(model.reading[1].input_gates(below)), 1e-12)  # later layers: nothing
+    assert_same(
+        second, model.reading[1].input_norm(model.reading[1].input_gates(below)), 1e-12
+    )  # later layers: nothing
     torch.manual_seed(3)
     model = PRPN(dataclasses.replace(SMALL, dropout_in_out=0.5, tied=False), 5).double().train()
     features = torch.ones(400, SMALL.embedding, dtype=torch.float64)
@@ -187,7 +189,7 @@ def test_between_dropout_falls_on_later_layers_and_all_keys(seen: Seen) -> None:
         undropped = F.linear(inputs, layer.key.weight[:, : inputs.shape[-1]], layer.key.bias)
         assert not torch.allclose(keys, undropped)
     layer = model.reading[0]
-    same(first, layer.input_norm(layer.input_gates(embeddings)), 1e-12)  # the first layer's update: in-out only
+    assert_same(first, layer.input_norm(layer.input_gates(embeddings)), 1e-12)  # the first layer's update: in-out only
     layer = model.reading[1]
     assert not torch.allclose(second, layer.input_norm(layer.input_gates(below)))
     assert not torch.allclose(dropped["scores"], trained(without_dropout(config))[1]["scores"])
@@ -198,10 +200,10 @@ def test_other_rates_leave_parser_and_inputs_alone(name: str, seen: Seen) -> Non
     _, dropped = trained(dataclasses.replace(SMALL, layers=1, **{name: 0.5}))
     _, plain = trained(dataclasses.replace(SMALL, layers=1))
     (gate_inputs, key_inputs, hidden), (plain_gate_inputs, plain_key_inputs, plain_hidden) = seen
-    same(dropped["scores"], plain["scores"], 0)
-    same(gate_inputs, plain_gate_inputs, 0)
-    same(key_inputs, plain_key_inputs, 0)
-    same(hidden[0], plain_hidden[0], 1e-12)  # nothing to recall yet
+    assert_same(dropped["scores"], plain["scores"], 0)
+    assert_same(gate_inputs, plain_gate_inputs, 0)
+    assert_same(key_inputs, plain_key_inputs, 0)
+    assert_same(hidden[0], plain_hidden[0], 1e-12)  # nothing to recall yet
     assert not torch.allclose(hidden[1:], plain_hidden[1:])
 
 
@@ -209,7 +211,7 @@ def test_attention_is_reported_before_it_is_dropped() -> None:
     _, numbers = trained(dataclasses.replace(SMALL, dropout_attention=0.5))
     gates, attention = numbers["reading gates"], numbers["reading attention 0"]
     assert torch.equal(attention > 0, gates > 0)
-    same(attention.sum(-1), torch.ones_like(attention.sum(-1)), 1e-6)
+    assert_same(attention.sum(-1), torch.ones_like(attention.sum(-1)), 1e-6)
     assert torch.equal(numbers["predict attention"] > 0, numbers["predict gates"] > 0)
 
 
@@ -240,4 +242,4 @@ def test_both_kernels_drop_the_same(config: ModelConfig, seed: int, rates: list[
             loss = model.loss(output, TOKENS.roll(-1, 0))
         loss.backward()
         results.append({"loss": loss, **output.state.tensors(), **gradients_of(model), **statistics_of(model)})
-    all_same(*results, 1e-8)
+    assert_all_same(*results, 1e-8)

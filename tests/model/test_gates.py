@@ -13,7 +13,7 @@ from torch import Tensor
 
 from prpn.config import ModelConfig
 from prpn.model.parsing import Parse, ParsingNetwork, PlainGates, stick
-from tests.model.cases import SMALL, configs, flavours, kinds, normal, same, temperatures
+from tests.model.cases import SMALL, assert_same, configs, flavours, kinds, normal, temperatures
 from tests.reference import gates as twin
 
 grid = st.integers(-4, 8).map(lambda n: n / 4)  # ties are common on it
@@ -48,8 +48,8 @@ def test_gates_equal_the_twin(drawn: tuple[ModelConfig, Tensor, Parse]) -> None:
     for t, next_distance in enumerate(parse.next_distances):
         reading = twin.reading_gates(distances, slots + t, slots, *sharpness)
         predict = twin.predict_gates(distances, next_distance, slots + t, slots, *sharpness)
-        same(parse.reading_gates[t], torch.stack(reading, -1), 1e-12, "reading")
-        same(parse.predict_gates[t], torch.stack(predict, -1), 1e-12, "predict")
+        assert_same(parse.reading_gates[t], torch.stack(reading, -1), 1e-12, "reading")
+        assert_same(parse.predict_gates[t], torch.stack(predict, -1), 1e-12, "predict")
 
 
 @given(parses())
@@ -57,9 +57,9 @@ def test_distances_are_activated_scores(drawn: tuple[ModelConfig, Tensor, Parse]
     config, distances, parse = drawn
     now, following = parse.scores.unbind(-1)
     activation = torch.sigmoid if config.flavour == "released" else torch.relu
-    same(parse.distances, activation(now), 0)
-    same(parse.next_distances, activation(following), 0)
-    same(parse.distance_tape, distances, 0)
+    assert_same(parse.distances, activation(now), 0)
+    assert_same(parse.next_distances, activation(following), 0)
+    assert_same(parse.distance_tape, distances, 0)
 
 
 @given(parses())
@@ -80,7 +80,7 @@ def test_alpha_equals_the_twin(flavour: str, kind: str, temperature: float, diff
     network = ParsingNetwork(dataclasses.replace(SMALL, flavour=flavour, gates=kind, temperature=temperature))
     difference = torch.tensor([*differences, 0.0, -math.inf], dtype=torch.float64)
     expected = twin.alpha(difference, torch.zeros_like(difference), flavour, kind, temperature)
-    same(network.alpha(difference), expected, 1e-12)
+    assert_same(network.alpha(difference), expected, 1e-12)
 
 
 @pytest.mark.parametrize("kind", ["hard", "soft"])

@@ -13,13 +13,13 @@ from prpn.model import PRPN
 from tests.model.cases import (
     KERNELS,
     VOCABULARY,
-    all_same,
+    assert_all_same,
+    assert_same,
     configs,
     gradients_of,
     kernels_set,
     model_of,
     numbers_of,
-    same,
     seeds,
     statistics_of,
     tokens_drawn,
@@ -43,8 +43,8 @@ def test_a_later_token_changes_nothing_earlier(
     with kernels_set(kernels):
         before, after = evaluate(model, tokens), evaluate(model, changed)
     for name in before:
-        same(after[name][:place], before[name][:place], name=name)
-        same(after[name][:, 1], before[name][:, 1], name=f"{name} of the other stream")
+        assert_same(after[name][:place], before[name][:place], name=name)
+        assert_same(after[name][:, 1], before[name][:, 1], name=f"{name} of the other stream")
     assert not torch.equal(after["logits"][place, 0], before["logits"][place, 0])
 
 
@@ -54,7 +54,7 @@ def test_batch_size_changes_nothing(config: ModelConfig, steps: int, batch: int,
     model, tokens = model_of(config, seed), tokens_drawn(seed, steps, batch)
     together = evaluate(model, tokens)
     alone = [evaluate(model, column[:, None]) for column in tokens.unbind(1)]
-    all_same({name: torch.cat([one[name] for one in alone], 1) for name in together}, together)
+    assert_all_same({name: torch.cat([one[name] for one in alone], 1) for name in together}, together)
 
 
 @settings(max_examples=30)
@@ -66,7 +66,7 @@ def test_padding_changes_nothing(config: ModelConfig, lengths: list[int], more: 
     padded = evaluate(model, tokens, mask)
     for stream, length in enumerate(lengths):
         alone = evaluate(model, tokens[:length, stream : stream + 1])
-        all_same({name: numbers[:length, stream : stream + 1] for name, numbers in padded.items()}, alone)
+        assert_all_same({name: numbers[:length, stream : stream + 1] for name, numbers in padded.items()}, alone)
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
@@ -82,8 +82,10 @@ def test_chunk_length_changes_nothing(kernels: str, config: ModelConfig, pieces:
             state = output.state
             parts.append(numbers_of(model, output))
         whole = model(tokens)
-        all_same({name: torch.cat([part[name] for part in parts]) for name in parts[0]}, numbers_of(model, whole))
-    all_same(state.tensors(), whole.state.tensors())
+        assert_all_same(
+            {name: torch.cat([part[name] for part in parts]) for name in parts[0]}, numbers_of(model, whole)
+        )
+    assert_all_same(state.tensors(), whole.state.tensors())
 
 
 def trained(config: ModelConfig, seed: int, tokens: Tensor, targets: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
@@ -113,11 +115,13 @@ def test_neither_amount_nor_content_of_padding_matters_in_training(
     extra = tokens_drawn(seed + 2, more, batch)
     with kernels_set(kernels):
         expected = trained(config, seed, tokens, targets, mask)
-        all_same(trained(config, seed, garbage, wrong, mask), expected)
+        assert_all_same(trained(config, seed, garbage, wrong, mask), expected)
         longer = torch.cat([mask, torch.zeros(more, batch, dtype=torch.bool)])
-        all_same(trained(config, seed, torch.cat([tokens, extra]), torch.cat([targets, extra]), longer), expected)
+        assert_all_same(
+            trained(config, seed, torch.cat([tokens, extra]), torch.cat([targets, extra]), longer), expected
+        )
         whole = torch.ones_like(mask)
-        all_same(trained(config, seed, tokens, targets, whole), trained(config, seed, tokens, targets, None))
+        assert_all_same(trained(config, seed, tokens, targets, whole), trained(config, seed, tokens, targets, None))
 
 
 @given(configs(parsing=True), st.lists(st.integers(1, 7), min_size=2, max_size=4), seeds)
@@ -136,4 +140,4 @@ def test_statistics_are_those_of_the_rows_without_padding(config: ModelConfig, l
     after = statistics_of(model)
     for key, batch in (("running_mean", mean), ("running_var", variance)):
         name = f"parsing.norm.{key}"
-        same(after[name], 0.9 * before[name] + 0.1 * batch, name=name)
+        assert_same(after[name], 0.9 * before[name] + 0.1 * batch, name=name)

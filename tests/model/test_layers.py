@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prpn.model.layers import BatchNorm, LayerNorm, place_rows, select_rows
-from tests.model.cases import flavours, normal, same, seeds
+from tests.model.cases import assert_same, flavours, normal, seeds
 from tests.reference.norms import layer_norm
 
 
@@ -19,15 +19,15 @@ def test_layer_norm_equals_the_twin(flavour: str, size: int, seed: int) -> None:
         norm.gain.copy_(normal(seed, size))
         norm.bias.copy_(normal(seed + 1, size))
     x = 3 + 2 * normal(seed + 2, 4, size)
-    same(norm(x), layer_norm(x, {"n.gain": norm.gain, "n.bias": norm.bias}, "n", flavour), 1e-12)
+    assert_same(norm(x), layer_norm(x, {"n.gain": norm.gain, "n.bias": norm.bias}, "n", flavour), 1e-12)
 
 
 @given(seeds)
 def test_the_two_layer_norms_differ(seed: int) -> None:
     x = normal(seed, 4, 5)
     paper, released = (LayerNorm(5, flavour).double()(x) for flavour in ("paper", "released"))
-    same(paper.pow(2).mean(-1), torch.ones(4).double(), 0.05)  # biased variance
-    same(released.pow(2).sum(-1) / 4, torch.ones(4).double(), 1e-3)  # unbiased deviation
+    assert_same(paper.pow(2).mean(-1), torch.ones(4).double(), 0.05)  # biased variance
+    assert_same(released.pow(2).sum(-1) / 4, torch.ones(4).double(), 1e-3)  # unbiased deviation
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -37,7 +37,7 @@ def test_a_lone_row_uses_and_keeps_the_running_statistics(training: bool) -> Non
     norm.running_var *= 4
     before = norm.running_mean.clone(), norm.running_var.clone()
     row = normal(1, 1, 3)
-    same(norm(row), (row - 2) / (4 + norm.eps) ** 0.5, 1e-12)
+    assert_same(norm(row), (row - 2) / (4 + norm.eps) ** 0.5, 1e-12)
     assert torch.equal(norm.running_mean, before[0])
     assert torch.equal(norm.running_var, before[1])
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from prpn.errors import ConfigError
 from prpn.kernels import chunked_cross_entropy, in_use, loss
 from prpn.model import PRPN
-from tests.model.cases import SMALL, VOCABULARY, generator, kernels_set, normal, same, seeds, tokens_drawn
+from tests.model.cases import SMALL, VOCABULARY, assert_same, generator, kernels_set, normal, seeds, tokens_drawn
 
 
 def problem(rows: int, vocabulary: int, seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -29,11 +29,11 @@ def test_equals_torch(rows: int, vocabulary: int, chunk: int, seed: int) -> None
         patch.setattr(loss, "CHUNK", chunk)
         mine = chunked_cross_entropy(x, weight, bias, targets)
     theirs = F.cross_entropy(F.linear(x, weight, bias), targets)
-    same(mine, theirs, 1e-12)
+    assert_same(mine, theirs, 1e-12)
     for gradient, expected in zip(
         torch.autograd.grad(3 * mine, leaves), torch.autograd.grad(3 * theirs, leaves), strict=True
     ):
-        same(gradient, expected, 1e-12)
+        assert_same(gradient, expected, 1e-12)
 
 
 def test_gradcheck(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,14 +43,14 @@ def test_gradcheck(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_more_rows_than_one_chunk() -> None:
     *leaves, targets = problem(2 * loss.CHUNK + 3, 5, 1)
-    same(chunked_cross_entropy(*leaves, targets), F.cross_entropy(F.linear(*leaves), targets), 1e-12)
+    assert_same(chunked_cross_entropy(*leaves, targets), F.cross_entropy(F.linear(*leaves), targets), 1e-12)
 
 
 def test_logits_far_from_zero_do_not_overflow() -> None:
     *leaves, targets = problem(6, 5, 1)
     x, weight, bias = leaves
     mine = chunked_cross_entropy(1000 * x, weight, bias + 1000, targets)
-    same(mine, F.cross_entropy(F.linear(1000 * x, weight, bias + 1000), targets), 1e-12)
+    assert_same(mine, F.cross_entropy(F.linear(1000 * x, weight, bias + 1000), targets), 1e-12)
 
 
 @pytest.mark.parametrize("choice", ["torch", "off"])
@@ -62,7 +62,7 @@ def test_loss_is_the_mean_over_real_positions(choice: str) -> None:
     with kernels_set(choice):
         mine = model.loss(output, targets, mask)
     likelihoods = model.logits(output, mask).log_softmax(-1).gather(-1, targets[..., None])[..., 0]
-    same(mine, -likelihoods[mask].sum() / 12, 1e-12)
+    assert_same(mine, -likelihoods[mask].sum() / 12, 1e-12)
 
 
 def test_the_kernels_are_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prpn.config import ModelConfig
 from prpn.model import predict
 from prpn.model.predict import PredictNetwork, ResidualBlock
-from tests.model.cases import SMALL, configs, model_of, normal, same, seeds, tokens_drawn
+from tests.model.cases import SMALL, assert_same, configs, model_of, normal, seeds, tokens_drawn
 from tests.reference.attention import structured_attention, summary
 from tests.reference.norms import batch_norm
 
@@ -33,12 +33,12 @@ def test_summaries_equal_the_twin(steps: int, batch: int, slots: int, hidden: in
         window = list(tape[t : t + slots])
         weights.append(structured_attention(network.key(tape[slots + t]), window, list(gates[t].T)))
         expected.append(summary(weights[t], window))
-    same(attention, torch.stack([torch.stack(w, -1) for w in weights]), 1e-12)
-    same(summaries, torch.stack(expected), 1e-12)
+    assert_same(attention, torch.stack([torch.stack(w, -1) for w in weights]), 1e-12)
+    assert_same(summaries, torch.stack(expected), 1e-12)
     variables, direction = (tape, gates, *network.key.parameters()), normal(seed + 2, *summaries.shape)
     mine = torch.autograd.grad(summaries, variables, direction)
     for gradient, theirs in zip(mine, torch.autograd.grad(torch.stack(expected), variables, direction), strict=True):
-        same(gradient, theirs, 1e-9)
+        assert_same(gradient, theirs, 1e-9)
 
 
 @given(st.integers(1, 5), st.integers(1, 4), seeds)
@@ -74,7 +74,7 @@ def test_a_residual_block_is_its_equation(seed: int, training: bool) -> None:
 
     inner = torch.relu(norm(rows @ weights["linear1.weight"].T + weights["linear1.bias"], "norm1"))
     outer = norm(inner @ weights["linear2.weight"].T + weights["linear2.bias"], "norm2")
-    same(block(rows), torch.relu(rows + outer), 1e-12)
+    assert_same(block(rows), torch.relu(rows + outer), 1e-12)
 
 
 def test_long_sequences_are_attended_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prpn.config import ModelConfig
 from prpn.model.attention import reach_distribution
-from tests.model.cases import configs, model_of, normal, same, seeds, tokens_drawn
+from tests.model.cases import assert_same, configs, model_of, normal, seeds, tokens_drawn
 from tests.reference import gates as twin
 
 
@@ -30,7 +30,7 @@ def test_reach_breaks_the_stick_as_the_twin_does(config: ModelConfig, steps: int
         for position in range(-1, t):
             expected[max(0, position - (t - slots))] += remainder * broken[position + 1]
         expected[slots] = 1 - remainder
-        same(output.reach[t], expected.T, 1e-12, f"t = {t}")
+        assert_same(output.reach[t], expected.T, 1e-12, f"t = {t}")
 
 
 @given(st.integers(1, 6), seeds)
@@ -39,8 +39,8 @@ def test_reach_is_a_distribution_with_the_gates_as_its_cdf(slots: int, seed: int
     reach = reach_distribution(gates)
     assert reach.shape == (3, 2, slots + 1)
     assert (reach >= 0).all()
-    same(reach.sum(-1), torch.ones(3, 2, dtype=torch.float64), 1e-14)
-    same(reach.cumsum(-1)[..., :-1], gates, 1e-14)
+    assert_same(reach.sum(-1), torch.ones(3, 2, dtype=torch.float64), 1e-14)
+    assert_same(reach.cumsum(-1)[..., :-1], gates, 1e-14)
 
 
 def test_reach_of_an_open_a_closed_and_a_soft_stick() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from prpn import kernels
 from prpn.config import ModelConfig
 from prpn.model.reading import Masks, ReadingLayer, Tapes, recurrence
-from tests.model.cases import KERNELS, generator, kernels_set, normal, same, seeds
+from tests.model.cases import KERNELS, assert_same, generator, kernels_set, normal, seeds
 from tests.reference.reading import read
 
 SITES = ("key_in", "key_out", "attention", "recurrent")
@@ -104,13 +104,13 @@ def test_both_recurrences_agree_under_the_same_masks(case: Case, sites: frozense
         tapes = one(case.layer, **{"key_inputs": None, **leaves}, masks=case.masks(sites))
         results.append((tapes, gradients(case, tapes, leaves)))
     (slow, slow_gradients), (fast, fast_gradients) = results
-    same(fast.hidden, slow.hidden, 1e-12, "hidden")
-    same(fast.cells, slow.cells, 1e-12, "cells")
+    assert_same(fast.hidden, slow.hidden, 1e-12, "hidden")
+    assert_same(fast.cells, slow.cells, 1e-12, "cells")
     assert (fast.attention is None) == (slow.attention is None) == (not case.layer.config.reading_attention)
     if slow.attention is not None:
-        same(fast.attention, slow.attention, 1e-12, "attention")
+        assert_same(fast.attention, slow.attention, 1e-12, "attention")
     for name, gradient in slow_gradients.items():
-        same(fast_gradients[name], gradient, 1e-9, f"gradient of {name}")
+        assert_same(fast_gradients[name], gradient, 1e-9, f"gradient of {name}")
 
 
 @pytest.mark.parametrize("choice", KERNELS)
@@ -130,14 +130,14 @@ def test_a_layer_equals_the_twin(choice: str, case: Case) -> None:
         hidden.append(h)
         cells.append(c)
         if attended is not None:
-            same(tapes.attention[t], torch.stack(attended, -1), 1e-10, "attention")
+            assert_same(tapes.attention[t], torch.stack(attended, -1), 1e-10, "attention")
     expected = Tapes(torch.stack(hidden), torch.stack(cells), None)
-    same(tapes.hidden, expected.hidden, 1e-10, "hidden")
-    same(tapes.cells, expected.cells, 1e-10, "cells")
+    assert_same(tapes.hidden, expected.hidden, 1e-10, "hidden")
+    assert_same(tapes.cells, expected.cells, 1e-10, "cells")
     leaves.pop("key_inputs", None)
     theirs = gradients(case, expected, leaves)
     for name, gradient in gradients(case, tapes, leaves).items():
-        same(gradient, theirs[name], 1e-8, f"gradient of {name}")
+        assert_same(gradient, theirs[name], 1e-8, f"gradient of {name}")
 
 
 @pytest.mark.parametrize("sites", [frozenset(), frozenset(SITES)], ids=["no masks", "masks"])
@@ -171,7 +171,7 @@ def test_closed_gates_read_nothing(case: Case, one: object) -> None:
     second = one(case.layer, **elsewhere, masks=NO_MASKS)
     assert first.hidden.isfinite().all()
     assert not first.attention.any()
-    same(first.hidden[case.slots :], second.hidden[case.slots :], 0)
+    assert_same(first.hidden[case.slots :], second.hidden[case.slots :], 0)
 
 
 def test_equal_units_have_a_gradient_in_both_recurrences() -> None:

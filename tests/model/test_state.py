@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from prpn.config import ModelConfig
 from prpn.model import State
-from tests.model.cases import ABLATIONS, SMALL, all_same, configs, model_of, numbers_of, seeds, tokens_drawn
+from tests.model.cases import ABLATIONS, SMALL, assert_all_same, configs, model_of, numbers_of, seeds, tokens_drawn
 
 
 @pytest.fixture(params=ABLATIONS)
@@ -39,14 +39,14 @@ def test_before_the_start_all_is_zero_and_infinitely_far(config: ModelConfig) ->
 def test_the_zero_state_is_the_beginning(config: ModelConfig, seed: int) -> None:
     model, tokens = model_of(config, seed), tokens_drawn(seed, 3, 2)
     zero = State.zero(config, 2, torch.zeros((), dtype=torch.float64))
-    all_same(numbers_of(model, model(tokens, zero)), numbers_of(model, model(tokens)), 0)
+    assert_all_same(numbers_of(model, model(tokens, zero)), numbers_of(model, model(tokens)), 0)
 
 
 def test_detached_state_has_the_values_and_no_history(state: State) -> None:
     assert state.hidden.requires_grad
     assert state.embeddings.requires_grad
     cut = state.detach()
-    all_same(cut.tensors(), state.tensors(), 0)
+    assert_all_same(cut.tensors(), state.tensors(), 0)
     assert not any(tensor.requires_grad for tensor in cut.tensors().values())
 
 
@@ -69,10 +69,10 @@ def test_the_state_of_some_streams_is_their_own_state(state: State, columns: sli
 def test_reading_on_from_a_part_of_the_state(config: ModelConfig, seed: int) -> None:
     model, tokens, columns = model_of(config, seed), tokens_drawn(seed, 7, 4), torch.tensor([3, 1])
     first, part = model(tokens[:3]), model(tokens[:3, columns])
-    all_same(first.state.select(columns).tensors(), part.state.tensors())
+    assert_all_same(first.state.select(columns).tensors(), part.state.tensors())
     whole = numbers_of(model, model(tokens[3:], first.state))
     again = numbers_of(model, model(tokens[3:, columns], first.state.select(columns)))
-    all_same(again, {name: numbers[:, columns] for name, numbers in whole.items()})
+    assert_all_same(again, {name: numbers[:, columns] for name, numbers in whole.items()})
 
 
 @pytest.mark.parametrize("columns", [None, slice(0, 2), torch.tensor([2, 0])], ids=str)
@@ -81,19 +81,19 @@ def test_through_a_file(state: State, columns: slice | torch.Tensor | None, tmp_
     save_file(state.tensors("carried."), tmp_path / "state.safetensors")
     loaded = load_file(tmp_path / "state.safetensors")
     assert set(loaded) == {"carried.embeddings", "carried.distances", "carried.hidden", "carried.cells"}
-    all_same(State.from_tensors(loaded, "carried.").tensors(), state.tensors(), 0)
+    assert_all_same(State.from_tensors(loaded, "carried.").tensors(), state.tensors(), 0)
 
 
 @pytest.mark.parametrize("lookback", [0, 2])
 def test_the_zero_state_through_a_file(lookback: int, tmp_path: Path) -> None:
     zero = State.zero(dataclasses.replace(SMALL, lookback=lookback), 2, torch.zeros(()))
     save_file(zero.tensors(), tmp_path / "state.safetensors")
-    all_same(State.from_tensors(load_file(tmp_path / "state.safetensors")).tensors(), zero.tensors(), 0)
+    assert_all_same(State.from_tensors(load_file(tmp_path / "state.safetensors")).tensors(), zero.tensors(), 0)
 
 
 def test_in_another_type(state: State) -> None:
     for dtype in (torch.float32, torch.bfloat16):
         other = state.to(dtype)
         assert {tensor.dtype for tensor in other.tensors().values()} == {dtype}
-        all_same(other.tensors(), {name: tensor.to(dtype) for name, tensor in state.tensors().items()}, 0)
-    all_same(state.to(torch.device("cpu")).tensors(), state.tensors(), 0)
+        assert_all_same(other.tensors(), {name: tensor.to(dtype) for name, tensor in state.tensors().items()}, 0)
+    assert_all_same(state.to(torch.device("cpu")).tensors(), state.tensors(), 0)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from prpn.model import PRPN
-from tests.model.cases import ABLATIONS, KERNELS, SMALL, VOCABULARY, kernels_set, model_of, same, tokens_drawn
+from tests.model.cases import ABLATIONS, KERNELS, SMALL, VOCABULARY, assert_same, kernels_set, model_of, tokens_drawn
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
@@ -47,7 +47,7 @@ def test_float32_follows_float64(flavour: str, kernels: str) -> None:
     with kernels_set(kernels), torch.no_grad():
         exact = model.logits(model(tokens))
         model.float()
-        same(model.logits(model(tokens)).double(), exact, 1e-4)
+        assert_same(model.logits(model(tokens)).double(), exact, 1e-4)
 
 
 @pytest.mark.parametrize("temperature", [1e6, 1e38])

@@ -20,13 +20,13 @@ from tests.model.cases import (
     SMALL,
     STATISTICS,
     VOCABULARY,
+    assert_same,
     configs,
     generator,
     gradients_of,
     kernels_set,
     load,
     numbers_of,
-    same,
     seeds,
     statistics_of,
     tokens_drawn,
@@ -81,14 +81,14 @@ def compare(case: Case, kernels: str) -> None:
             weights.update(twin.statistics)
             start += steps
         for name, numbers in statistics_of(model).items():
-            same(numbers, weights[name], name=name)
-        same(total, twin_total, name="loss")
+            assert_same(numbers, weights[name], name=name)
+        assert_same(total, twin_total, name="loss")
         total.backward()
     twin_total.backward()
     for name, gradient in gradients_of(model).items():
         twin_gradient = weights[name].grad
         expected = torch.zeros_like(gradient) if twin_gradient is None else twin_gradient
-        same(gradient, expected, 1e-8, f"gradient of {name}")
+        assert_same(gradient, expected, 1e-8, f"gradient of {name}")
 
 
 def compare_chunk(model: PRPN, output: Output, twin: Result, mask: Tensor | None, real: Tensor) -> None:
@@ -106,15 +106,15 @@ def compare_chunk(model: PRPN, output: Output, twin: Result, mask: Tensor | None
         expected["predict attention"] = twin.predict_attention
     assert mine.keys() - expected.keys() <= {"reach", "distances", "next distances", "scores"}
     for name, numbers in expected.items():
-        same(mine[name][real], numbers[real], name=name)
+        assert_same(mine[name][real], numbers[real], name=name)
     assert not mine["logits"][~real].any()
     whole = real.all(0)  # streams without padding: what follows padding means nothing
     state = output.state.select(whole)
-    same(state.embeddings, twin.state.embeddings[:, whole], name="state embeddings")
-    same(state.hidden, torch.stack(twin.state.hidden)[:, :, whole], name="state hidden")
-    same(state.cells, torch.stack(twin.state.cell)[:, :, whole], name="state cells")
+    assert_same(state.embeddings, twin.state.embeddings[:, whole], name="state embeddings")
+    assert_same(state.hidden, torch.stack(twin.state.hidden)[:, :, whole], name="state hidden")
+    assert_same(state.cells, torch.stack(twin.state.cell)[:, :, whole], name="state cells")
     if model.config.parsing:
-        same(state.distances, twin.state.distances[:, whole], name="state distances")
+        assert_same(state.distances, twin.state.distances[:, whole], name="state distances")
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
