@@ -12,6 +12,7 @@ from prpn.config import ModelConfig
 from prpn.model import PRPN
 from tests.model.cases import (
     KERNELS,
+    SMALL,
     VOCABULARY,
     assert_all_same,
     assert_same,
@@ -45,7 +46,15 @@ def test_a_later_token_changes_nothing_earlier(
     for name in before:
         assert_same(after[name][:place], before[name][:place], name=name)
         assert_same(after[name][:, 1], before[name][:, 1], name=f"{name} of the other stream")
-    assert not torch.equal(after["logits"][place, 0], before["logits"][place, 0])
+
+
+def test_a_token_changes_what_follows_it() -> None:
+    """The comparison above can see a difference."""
+    model, tokens = model_of(SMALL, 1), tokens_drawn(1, 6, 2)
+    changed = tokens.clone()
+    changed[2, 0] = (tokens[2, 0] + 1) % VOCABULARY
+    before, after = evaluate(model, tokens)["logits"], evaluate(model, changed)["logits"]
+    assert all(not torch.equal(after[t, 0], before[t, 0]) for t in range(2, 6))
 
 
 @settings(max_examples=30)
