@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 
 from prpn.errors import ConfigError
+from prpn.kernels.layer_norm import fast_layer_norm
 from prpn.kernels.loss import chunked_cross_entropy
 from prpn.kernels.recurrence import fast_recurrence
 
-__all__ = ["chunked_cross_entropy", "fast_recurrence", "in_use"]
+__all__ = ["chunked_cross_entropy", "fast_layer_norm", "fast_recurrence", "in_use"]
 
 
 def in_use() -> str:

@@ -7,9 +7,7 @@ lie on one tape [h; c] of N + T rows, a step reads its window in place, and the 
     backward  ∂tape[t : t+N] += s ⊗ ∂[h̃; c̃] + ∂a ⊗ [k; 0],  where ∂s = window · ∂[h̃; c̃]
               ∂a = s (∂s − s·∂s) and ∂g = e (∂s − s·∂s) with e = exp(a − max a) / (Σ g exp(a − max a) + ε)
 
-Weight gradients are one product over all T·B rows after the loop. Layer normalisation y = (x − μ)/s has
-
-    ∂x = (∂y − mean ∂y − κ y Σ ∂y y) / s,    κ = 1/n (paper),  s / ((n − 1) σ̂) (released)
+Weight gradients are one product over all T·B rows after the loop.
 
     # T time, B batch, N memory slots, H hidden; oldest slot first
 """
@@ -23,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from prpn.kernels.layer_norm import kappa, normalise, normalise_backward
 from prpn.model.attention import EPSILON
-from prpn.model.layers import PAPER_EPSILON, RELEASED_EPSILON
 
 if TYPE_CHECKING:
     from prpn.model.reading import Masks, ReadingLayer, Tapes
@@ -115,14 +113,14 @@ class _Recurrence(torch.autograd.Function):
                 torch.bmm(_masked(weights, attention_mask, t)[:, None], window, out=summary[:, None])
             recalled = summary[:, :size] if recurrent_mask is None else summary[:, :size] * recurrent_mask
             update = torch.addmm(hidden_bias, recalled, hidden_weight.t())  # (B, 4H)
-            _normalise(update, released, hidden_normed[t], hidden_scale[t])
+            normalise(update, released, hidden_normed[t], hidden_scale[t])
             torch.addcmul(gate_inputs[t], hidden_normed[t], hidden_gain, out=update).add_(hidden_shift)
             active = torch.sigmoid(update, out=activations[t])
             torch.tanh(update[:, 2 * size : 3 * size], out=active[:, 2 * size : 3 * size])
             write, keep, candidate, show = active.chunk(4, -1)
             hidden, cell = tape[slots + t].chunk(2, -1)
             torch.mul(keep, summary[:, size:], out=cell).addcmul_(write, candidate)
-            _normalise(cell, released, cell_normed[t], cell_scale[t])
+            normalise(cell, released, cell_normed[t], cell_scale[t])
             torch.addcmul(cell_shift, cell_normed[t], cell_gain, out=shown[t]).tanh_()
             torch.mul(show, shown[t], out=hidden)
         ctx.released = released
@@ -152,7 +150,7 @@ class _Recurrence(torch.autograd.Function):
             [shown * show * (1 - show), show * (1 - shown**2)], 2
         )  # (T, B, 2, H): ∂h_t to o and tanh
         hidden_kappa, cell_kappa = (
-            _kappa(scale, n, ctx.released) for scale, n in ((hidden_scale, 4 * size), (cell_scale, size))
+            kappa(scale, n, ctx.released) for scale, n in ((hidden_scale, 4 * size), (cell_scale, size))
         )
         relative, strongest = exponentials / normalisers, exponentials.argmax(-1, keepdim=True)
         d_tape = grad_tape.clone()
@@ -164,9 +162,9 @@ class _Recurrence(torch.autograd.Function):
             d_hidden, d_cell = d_tape[slots + t].chunk(2, -1)
             torch.mul(d_hidden, by_hidden[t, :, 0], out=d_updates[t, :, 3 * size :])
             torch.mul(d_hidden, by_hidden[t, :, 1], out=d_shown[t])
-            d_cell += _normalise_backward(d_shown[t] * cell_gain, cell_normed[t], cell_scale[t], cell_kappa[t])
+            d_cell += normalise_backward(d_shown[t] * cell_gain, cell_normed[t], cell_scale[t], cell_kappa[t])
             torch.mul(by_cell[t], d_cell[:, None], out=d_updates[t, :, : 3 * size].unflatten(-1, (3, size)))
-            d_products[t] = _normalise_backward(
+            d_products[t] = normalise_backward(
                 d_updates[t] * hidden_gain, hidden_normed[t], hidden_scale[t], hidden_kappa[t]
             )
             torch.mm(d_products[t], hidden_weight, out=d_summary[:, :size])
@@ -213,29 +211,3 @@ class _Recurrence(torch.autograd.Function):
 
 def _masked(x: Tensor, mask: Tensor | None, t: int | None = None) -> Tensor:
     return x if mask is None else x * (mask if t is None else mask[t])
-
-
-def _normalise(x: Tensor, released: bool, out: Tensor, scale: Tensor) -> None:
-    """Write (x − μ)/s to `out` (B, n) and s to `scale` (B, 1)."""
-    size = x.shape[-1]
-    torch.sub(x, x.mean(-1, keepdim=True), out=out)
-    torch.linalg.vector_norm(out, dim=-1, keepdim=True, out=scale)
-    if released:
-        scale.div_(math.sqrt(size - 1)).add_(RELEASED_EPSILON)
-    else:
-        scale.square_().div_(size).add_(PAPER_EPSILON).sqrt_()
-    out.div_(scale)
-
-
-def _kappa(scale: Tensor, size: int, released: bool) -> Tensor:
-    """κ of the backward pass, from s and the number of features."""
-    if not released:
-        return torch.full_like(scale, 1 / size)
-    return scale / ((scale - RELEASED_EPSILON).clamp_min(1e-30) * (size - 1))  # equal features have no spread
-
-
-def _normalise_backward(d_normed: Tensor, normed: Tensor, scale: Tensor, kappa: Tensor) -> Tensor:
-    """∂x from ∂y (B, n), which is used up."""
-    mean = d_normed.mean(-1, keepdim=True)
-    projection = (d_normed * normed).sum(-1, keepdim=True).mul_(kappa)
-    return d_normed.sub_(mean).addcmul_(normed, projection, value=-1).div_(scale)
