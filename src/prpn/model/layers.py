@@ -1,8 +1,8 @@
 """The building blocks that the three networks share: two normalisations and dropout masks.
 
-    layer norm, paper:    γ (x − μ) / √(σ² + 1e-5) + β         over the features, biased variance (Ba et al. 2016)
-    layer norm, released: γ (x − μ) / (σ̂ + 1e-6) + β           unbiased standard deviation
-    batch norm:           over rows = real positions of the chunk, so that padding never enters its statistics
+layer norm, paper:    γ (x − μ) / √(σ² + 1e-5) + β         over the features, biased variance (Ba et al. 2016)
+layer norm, released: γ (x − μ) / (σ̂ + 1e-6) + β           unbiased standard deviation
+batch norm:           over rows = real positions of the chunk, so that padding never enters its statistics
 """
 
 from __future__ import annotations
