@@ -107,7 +107,8 @@ def test_an_empty_vocabulary_is_refused(size: int) -> None:
         ({"held_out": 1.0}, (r"text\.held_out", "between 0 and 1")),
         ({"tokenizer": "words"}, (r"text\.tokenizer = 'words'", "'unicode'", "'penn'")),
         ({"corpus": 3}, (r"text\.corpus = 3", "expected text")),
-        ({"digits": False}, (r"text\.digits = False", "'keep', 'N'")),
+        ({"digits": False}, (r"text\.digits = False", "'keep', 'N', 'number'")),
+        ({"digits": "number", "tokenizer": "characters"}, ("text.digits = number", "write N")),
     ],
     ids=str,
 )

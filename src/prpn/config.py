@@ -38,8 +38,8 @@ class TextConfig:
     """Embedded corpus to train on when no text is given; empty: text must be given."""
     tokenizer: Literal["unicode", "penn", "characters", "none"] = "unicode"
     lowercase: bool = False
-    digits: Literal["keep", "N"] = "keep"
-    """`N` writes each run of digits as one `N`."""
+    digits: Literal["keep", "N", "number"] = "keep"
+    """`N` writes each run of digits as one `N`, `number` only words that are a number (1,000), as Mikolov's text."""
     line_ends: bool = True
     """Whether each line is closed by `</s>`; false where a line end means nothing (text8)."""
     blank_lines: bool = False
@@ -56,6 +56,10 @@ class TextConfig:
         _require(
             self.maximum_size == 0 or self.maximum_size >= 3,
             f"text.maximum_size = {self.maximum_size} leaves an empty vocabulary; give 3 or more, or 0 for no limit",
+        )
+        _require(
+            self.digits != "number" or self.tokenizer != "characters",
+            "text.digits = number writes words: among characters write N",
         )
         _require(0 < self.held_out < 1, "text.held_out is a share of the text: give a number between 0 and 1")
 

@@ -83,9 +83,16 @@ def test_tokenized_splits_at_white_space_only(kind: str) -> None:
 def test_normalisation_spares_special_tokens() -> None:
     normal = tokenizer("none", lowercase=True, digits="N")
     found = " ".join(normal.tokens("The 1,000 B52s <UNK> <unk> <s> </s> N"))
-    assert found == "the N,N bNs <unk> <unk> <s> </s> n"
+    assert found == "the N,N bNs <unk> <unk> <s> </s> N"
     assert normal.words("The 1,000 <UNK>") == ["The", "1,000", "<UNK>"]
     assert normal.normalize("The") == "the"
+
+
+def test_numbers() -> None:
+    normal = tokenizer("none", lowercase=True, digits="number")
+    numbers = "1,000 3.14 1\\/2 1989-90 12:30 -5 '89 .5 7. N"
+    assert normal.tokens(numbers) == ["N"] * 10
+    assert normal.tokens("1980s 30-year B-2 1,a n -- .") == ["1980s", "30-year", "b-2", "1,a", "n", "--", "."]
 
 
 LINES = st.text(alphabet=st.sampled_from("aBΣ19é .,'\"-\t\u3000()<unk>$"), max_size=40)

@@ -5,7 +5,9 @@
                 characters   the stripped line, every character a token, white space as `_`
                 none         at white space: the text is tokenised already
     normalise   lowercase    every token but the special ones
-                digits = N   each run of digits as one `N`: 1,000 → N,N
+                digits       N: each run of digits as one `N`: 1,000 → N,N and 1980s → Ns
+                             number: a word that is a number as `N`: 1,000 → N, but 1980s stays
+                             Text that has `N` already keeps it, whatever the case.
 
 In words, `<unk>`, `<s>` and `</s>` are single tokens whatever stands beside them; `<UNK>` and `<eos>` are other
 spellings of `<unk>` and `</s>`.
@@ -30,7 +32,10 @@ SPACE = "_"
 
 _SPELLINGS = {**{token: token for token in SPECIAL_TOKENS}, "<UNK>": UNKNOWN, "<eos>": END}
 _SPECIAL = re.compile("({})".format("|".join(map(re.escape, _SPELLINGS))))
+DIGITS = "N"
+"""What digits are written as, where they are not kept."""
 _DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(r"[.'+-]?\d+(?:(?:[-.,:/]|\\/)\d+)*\.?")
 _WHITE_SPACE = re.compile(r"\s")
 # Words repeat: remembering this many chunks makes all but the rare ones a look-up, in some tens of megabytes.
 _REMEMBERED_CHUNKS = 1 << 17
@@ -63,9 +68,12 @@ class Tokenizer:
         """Write a word as the model reads it."""
         if word in _SPELLINGS:
             return _SPELLINGS[word]
+        digits = self.config.digits
+        if digits != "keep" and (word == DIGITS or (digits == "number" and _NUMBER.fullmatch(word))):
+            return DIGITS
         if self.config.lowercase:
             word = word.lower()
-        return _DIGITS.sub("N", word) if self.config.digits == "N" else word
+        return _DIGITS.sub(DIGITS, word) if digits == "N" else word
 
     def stream(self, pieces: Iterable[tuple[int, str, bool]]) -> Iterator[tuple[list[str], bool]]:
         """(tokens, whether they end a line) of lines that come in pieces, as `read_pieces` gives them."""
@@ -134,7 +142,7 @@ class Tokenizer:
             # One by one: the lower case of Σ depends on its neighbours, which a cut may hide.
             text = "".join(map(str.lower, text))
         if self.config.digits == "N":
-            text = _DIGITS.sub("N", text)
+            text = _DIGITS.sub(DIGITS, text)
         return list(_WHITE_SPACE.sub(SPACE, text))
 
 
