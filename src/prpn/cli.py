@@ -109,7 +109,7 @@ def perplexity(
     scored as `<unk>` and counted. Bits per character count the tokenised text, spaces and line ends included.
     """
     from prpn.pretrained import load
-    from prpn.training.display import counting
+    from prpn.report.progress import counting
     from prpn.training.record import protocol, score_json
     from prpn.training.run import usable_device
 

@@ -48,7 +48,13 @@ def test_a_long_line_comes_in_pieces_and_nothing_is_lost(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "PIECE_BYTES", size)
         lines = list(read_lines(path))
-        assert all(len(piece) <= size + 1 for _, piece, _ in read_pieces(path))
+        pieces = list(read_pieces(path))
+        assert all(len(piece) <= size + 1 for _, piece, _ in pieces)
+    joined = [""]
+    for _, piece, ends_line in pieces:
+        joined[-1] += piece
+        joined += [""] * ends_line
+    assert [*(line for _, line in lines), ""] == joined
     expected = text.removesuffix("\n").split("\n")
     ended = [line.removesuffix("\r") for line in expected[:-1]]
     final = expected[-1].removesuffix("\r") if text.endswith("\n") else expected[-1]
@@ -78,6 +84,17 @@ def test_unusable_content_names_file_line_and_remedy(tmp_path: Path, name: str, 
     with pytest.raises(InputError) as error:
         list(read_pieces(path))
     assert str(error.value).startswith(f"{tmp_path}/{message}")
+    if content:
+        unusable = [line for _, line in read_lines(path) if isinstance(line, InputError)]
+        assert [str(line) for line in unusable] == [str(error.value)]
+
+
+def test_a_line_that_is_no_text_keeps_its_place(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.txt", b"one\n\xff\n\x00\nfour")
+    lines = list(read_lines(path))
+    assert [number for number, _ in lines] == [1, 2, 3, 4]
+    assert (lines[0][1], lines[3][1]) == ("one", "four")
+    assert all(isinstance(line, InputError) for _, line in lines[1:3])
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])

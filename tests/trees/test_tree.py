@@ -92,21 +92,21 @@ def test_labels_are_written_where_there_are_any() -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ("", "no tree here"),
-        ("word", "'word' at column 1 stands before the tree"),
-        (") (", "')' at column 1 stands before the tree"),
-        ("(a b) c", "'c' at column 7 stands after the tree"),
-        ("(a b))", "')' at column 6 stands after the tree"),
-        ("()()", "'(' at column 3 stands after the tree"),
-        ("(a (b", "the bracket opened at column 4 is never closed"),
-        ("(a ())", "the bracket opened at column 4 has no words"),
-        ("(())", "the bracket opened at column 2 has no words"),
+        ("", ": no tree here"),
+        ("word", ", column 1: 'word' stands before the tree"),
+        (") (", ", column 1: ')' stands before the tree"),
+        ("(a b) c", ", column 7: 'c' stands after the tree"),
+        ("(a b))", ", column 6: ')' stands after the tree"),
+        ("()()", ", column 3: '(' stands after the tree"),
+        ("(a (b", ", column 4: the bracket opened here is never closed"),
+        ("(a ())", ", column 4: the bracket opened here has no words"),
+        ("(())", ", column 2: the bracket opened here has no words"),
     ],
 )
 def test_broken_brackets(text: str, cause: str) -> None:
     with pytest.raises(InputError) as error:
         Tree.from_brackets(text, "trees.txt:12")
-    assert str(error.value).startswith(f"trees.txt:12: {cause}")
+    assert str(error.value).startswith(f"trees.txt:12{cause}")
 
 
 @pytest.mark.parametrize(

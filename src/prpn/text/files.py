@@ -64,14 +64,24 @@ def read_pieces(
         raise InputError(place, "the input is empty", "give a text with one sentence a line")
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """(line number, whole line): for input that is answered line by line, where no line at all is no error."""
-    pieces: list[str] = []
-    for number, piece, ends_line in read_pieces(path, may_be_empty=True):
-        pieces.append(piece)
-        if ends_line:
-            yield number, "".join(pieces)
-            pieces = []
+def read_lines(path: str | Path) -> Iterator[tuple[int, str | InputError]]:
+    """(line number, whole line): for input that is answered line by line.
+
+    A line that is not text comes as the error it is, so that the others keep their places; no line at all is no error.
+    """
+    place = place_of(path)
+    with _open(path, None) as stream:
+        for number, block in enumerate(iter(stream.readline, b""), 1):
+            line: str | InputError
+            try:
+                text = _without_byte_order_mark(block, place) if number == 1 else block
+                line = text.decode().removesuffix("\n").removesuffix("\r" if text.endswith(b"\n") else "")
+                _refuse_binary(line, f"{place}:{number}")
+            except UnicodeDecodeError as error:
+                line = _not_utf8(f"{place}:{number}", error.object[error.start])
+            except InputError as error:
+                line = error
+            yield number, line
 
 
 def read_blocks(path: str | Path) -> Iterator[bytes]:

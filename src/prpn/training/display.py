@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 from rich.console import Console
@@ -82,13 +80,3 @@ class Display:
             return None
         (start, first, _), (end, last, _) = self._recent[0], self._recent[-1]
         return (end - start) / (last - first)
-
-
-@contextmanager
-def counting(label: str, total: int | None, quiet: bool = False) -> Iterator[Callable[[int], object]]:
-    """A bar for any job that can say how much more it has done; nothing is drawn without a terminal."""
-    console = Console(stderr=True, quiet=quiet)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(show_speed=True))
-    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task(label, total=total)
-        yield lambda amount: bar.advance(task, amount)

@@ -17,14 +17,14 @@ inside a word (a model of characters has such words) is written ▁, so that a t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from prpn.errors import InputError
 
 VISIBLE_SPACES = str.maketrans(dict.fromkeys(" \t\n\r\f\v", "▁"))
 _ESCAPES = VISIBLE_SPACES | str.maketrans({"(": "-LRB-", ")": "-RRB-"})
-_TOKEN = re.compile(r"[()]|[^() \t\n\r\f\v]+")
+TOKEN = re.compile(r"[()]|[^() \t\n\r\f\v]+")
 
 
 class Constituent(NamedTuple):
@@ -50,26 +50,41 @@ def bracketed(words: Sequence[str], constituents: Iterable[Constituent]) -> list
 
 def read_brackets(text: str, place: str) -> tuple[tuple[str, ...], tuple[Constituent, ...]]:
     """Read words and constituents of one tree without labels; `place` is where the text stands, for error messages."""
+    found = list(TOKEN.finditer(text))
+    return assemble([token[0] for token in found], False, lambda i: f"{place}, column {found[i].start() + 1}", place)
+
+
+def assemble(
+    tokens: Sequence[str], labelled: bool, place_of: Callable[[int], str], place: str
+) -> tuple[tuple[str, ...], tuple[Constituent, ...]]:
+    """Words and constituents of one tree, given as brackets, labels and words.
+
+    `labelled`: each word stands alone in a bracket with its tag, `(NN man)`, and what follows any other bracket
+    directly is its label. Errors begin with the place of the token at fault.
+    """
     words: list[str] = []
     constituents: list[Constituent] = []
-    unclosed: list[tuple[int, int]] = []  # (index in constituents, column of the bracket)
-    for token in _TOKEN.finditer(text):
-        column = token.start() + 1
-        if not unclosed and (constituents or token[0] != "("):
+    unclosed: list[tuple[int, int]] = []  # (index in constituents, index of the bracket)
+    for i, token in enumerate(tokens):
+        if not unclosed and (constituents or token != "("):
             cause = "after" if constituents else "before"
-            raise InputError(place, f"'{token[0]}' at column {column} stands {cause} the tree", "give one tree a line")
-        if token[0] == "(":
-            unclosed.append((len(constituents), column))
+            raise InputError(place_of(i), f"'{token}' stands {cause} the tree", "a tree looks like (the (old man))")
+        if token == "(":
+            unclosed.append((len(constituents), i))
             constituents.append(Constituent(len(words), len(words)))
-        elif token[0] == ")":
+        elif token == ")":
             index, opened = unclosed.pop()
             constituents[index] = constituents[index]._replace(end=len(words))
-            if constituents[index].start == len(words) and index > 0:
-                raise InputError(place, f"the bracket opened at column {opened} has no words", "remove it")
+            if constituents[index].start == len(words) and (index > 0 or opened < i - 1):
+                raise InputError(place_of(opened), "the bracket opened here has no words", "remove it")
+        elif labelled and tokens[i - 1] == "(":
+            constituents[-1] = constituents[-1]._replace(label=token)
+        elif labelled and (tokens[i - 2] != "(" or tokens[i - 1] == ")" or (tokens[i + 1 : i + 2] or ")")[0] != ")"):
+            raise InputError(place_of(i), f"'{token}' is not alone with its tag", "write (TAG word)")
         else:
-            words.append(token[0].replace("-LRB-", "(").replace("-RRB-", ")"))
+            words.append(token.replace("-LRB-", "(").replace("-RRB-", ")"))
     if unclosed:
-        raise InputError(place, f"the bracket opened at column {unclosed[-1][1]} is never closed")
+        raise InputError(place_of(unclosed[-1][1]), "the bracket opened here is never closed")
     if not constituents:
         raise InputError(place, "no tree here", "a tree looks like (the (old man))")
     return tuple(words), tuple(constituents) if words else ()

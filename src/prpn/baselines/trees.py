@@ -1,0 +1,111 @@
+"""Trees that anyone can draw without reading the sentence: what a parser has to beat.
+
+    left               (((a b) c) d)
+    right              (a (b (c d)))
+    balanced           ((a b) (c d)): split in the middle, the left part gets the smaller half
+    random             every binary tree is equally likely
+    random-distances   random numbers in place of a model's distances, through the same builder
+    upper              the binary tree that contains every gold bracket: no binary tree can score higher
+
+A random binary tree is a random sequence of n − 1 nodes and n leaves. By the cycle lemma exactly one rotation of such a
+sequence is a tree in pre-order (every beginning holds at least as many nodes as leaves), and each tree comes from as
+many sequences as any other; so shuffle, then rotate to just behind the first lowest point of (nodes − leaves).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from prpn.trees.brackets import Constituent
+from prpn.trees.from_distances import Builder, build
+from prpn.trees.tree import Tree
+
+Random = np.random.Generator
+
+
+def left(words: Sequence[str]) -> Tree:
+    """Every constituent begins with the first word."""
+    return _tree(words, [(0, end) for end in range(len(words), 1, -1)])
+
+
+def right(words: Sequence[str]) -> Tree:
+    """Every constituent ends with the last word."""
+    return _tree(words, [(start, len(words)) for start in range(len(words) - 1)])
+
+
+def balanced(words: Sequence[str]) -> Tree:
+    """Halves of halves."""
+    spans, waiting = [], [(0, len(words))]
+    while waiting:
+        start, end = waiting.pop()
+        if end - start > 1:
+            spans.append((start, end))
+            middle = (start + end) // 2
+            waiting += [(middle, end), (start, middle)]
+    return _tree(words, spans)
+
+
+def random_tree(words: Sequence[str], random: Random) -> Tree:
+    """One of all binary trees, each with the same probability."""
+    steps = random.permutation([1] * (len(words) - 1) + [-1] * len(words))
+    lowest = int(np.argmin(np.cumsum(steps)))
+    is_node = np.roll(steps, -1 - lowest) == 1 if len(words) else steps
+    spans: list[tuple[int, int]] = []
+    awaited: list[tuple[int, int]] = []  # (index of the span, children it still lacks), outermost first
+    position = 0
+    for node in is_node.tolist():
+        if node:
+            awaited.append((len(spans), 2))
+            spans.append((position, position))
+            continue
+        position += 1
+        while awaited:  # a leaf or a finished node is a child of the last node that lacks one
+            index, lacking = awaited.pop()
+            if lacking == 2:
+                awaited.append((index, 1))
+                break
+            spans[index] = (spans[index][0], position)
+    return _tree(words, spans)
+
+
+def random_distances(words: Sequence[str], random: Random, builder: Builder) -> Tree:
+    """What the builder makes of distances that say nothing."""
+    return build(words, random.random(len(words)), builder)
+
+
+def upper(gold: Tree) -> Tree:
+    """Binary branching where the gold tree leaves it open: to the right."""
+    spans: list[tuple[int, int]] = []
+    starts: list[int] = []  # where the parts without a parent start, leftmost last
+    position = len(gold)
+    for start, end in reversed(list(dict.fromkeys(gold.spans()))):  # children before parents
+        while position > start:
+            position -= 1
+            starts.append(position)
+        parts = []
+        while starts and starts[-1] < end:
+            parts.append(starts.pop())
+        spans += [(part, end) for part in reversed(parts[:-1])]
+        starts.append(start)
+    return _tree(gold.words, sorted(spans, key=lambda span: (span[0], -span[1])))
+
+
+def baselines(builder: Builder) -> dict[str, Callable[[Tree, Random], Tree]]:
+    """All of them, by name; each is shown the gold tree, of which only `upper` looks at more than the words."""
+    return {
+        "left": lambda gold, random: left(gold.words),
+        "right": lambda gold, random: right(gold.words),
+        "balanced": lambda gold, random: balanced(gold.words),
+        "random": lambda gold, random: random_tree(gold.words, random),
+        "random-distances": lambda gold, random: random_distances(gold.words, random, builder),
+        "upper": lambda gold, random: upper(gold),
+    }
+
+
+RANDOM_BASELINES = ("random", "random-distances")
+
+
+def _tree(words: Sequence[str], spans: Sequence[tuple[int, int]]) -> Tree:
+    return Tree(tuple(words), tuple(Constituent(*span) for span in spans or [(0, 1)] * len(words)))
