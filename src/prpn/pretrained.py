@@ -8,25 +8,25 @@ Text is tokenised as the training text was; a list of strings is taken as tokens
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from prpn.config import Recipe, read_saved_recipe
 from prpn.errors import InputError
 from prpn.model import PRPN
-from prpn.model.parsing import ParsingNetwork
+from prpn.parser import Parser
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Progress, closed_lines, encode
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
-from prpn.training.checkpoint import load_weights, read_tensors
+from prpn.training.checkpoint import load_weights, read_tensors, weights_of
 from prpn.training.data import evaluation_batches
 from prpn.training.evaluate import CHUNK, LanguageScore, perplexity_of, score, token_losses
-from prpn.trees import Builder, Tree, build
+from prpn.trees import Builder, Tree
 
 
 class Model:
@@ -41,26 +41,27 @@ class Model:
         tokenizer = self._tokenizer
         return tokenizer.tokens(sentence) if isinstance(sentence, str) else [tokenizer.normalize(w) for w in sentence]
 
-    @torch.no_grad()
+    @cached_property
+    def parser(self) -> Parser:
+        """The parsing network by itself."""
+        weights = {name: tensor.cpu().float().numpy() for name, tensor in weights_of(self.network).items()}
+        return Parser(self.recipe, self.vocabulary, weights)
+
     def scores(self, sentence: str | Sequence[str]) -> NDArray[np.float64]:
-        """Distances before their activation, one a token: what trees are built from, since they hardly ever tie."""
-        parsing, config = self.network.parsing, self.recipe.model
-        if not isinstance(parsing, ParsingNetwork):
-            raise InputError(self.recipe.name, "has no parsing network", "use a model with model.parsing = true")
-        ids = torch.tensor([self.vocabulary.start, *self.vocabulary.encode(self.tokens(sentence))])
-        embeddings = self.network.embedding(ids.to(self.network.decoder.bias.device))[:, None]  # (n + 1, 1, E)
-        before = embeddings.new_zeros(config.lookback, 1, config.embedding)
-        scores = parsing.scores(torch.cat([before, embeddings]))[1:, 0, 0]
-        return np.asarray(scores.cpu().double().numpy())
+        """Distances before their activation, one a word: what trees are built from, since they hardly ever tie."""
+        return self.parser.scores([self.parser.words(sentence)])[0]
 
     def distances(self, sentence: str | Sequence[str]) -> NDArray[np.float64]:
-        """The syntactic distance before each token."""
-        scores = self.scores(sentence)
-        return (1 + np.tanh(scores / 2)) / 2 if self.recipe.model.flavour == "released" else np.maximum(scores, 0)
+        """The syntactic distance before each word."""
+        return self.parser.activated(self.scores(sentence))
 
     def parse(self, sentence: str | Sequence[str], builder: Builder | None = None) -> Tree:
-        """The tree that the distances imply, over the tokens as the model sees them."""
-        return build(self.tokens(sentence), self.scores(sentence), builder or self.recipe.model.builder)
+        """The tree that the distances imply, over the words as they are written."""
+        return next(self.parse_many([sentence], builder))
+
+    def parse_many(self, sentences: Iterable[str | Sequence[str]], builder: Builder | None = None) -> Iterator[Tree]:
+        """Parse any number of sentences, in order, in bounded memory."""
+        return (parsed.tree for parsed in self.parser.parse_many(sentences, builder))
 
     def perplexity(self, text: str) -> float:
         """Perplexity of a text, one sentence a line."""

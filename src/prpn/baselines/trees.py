@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from prpn.trees.brackets import Constituent
+from prpn.trees.families import families, split_spans
 from prpn.trees.from_distances import Builder, build
 from prpn.trees.tree import Tree
 
@@ -27,24 +28,17 @@ Random = np.random.Generator
 
 def left(words: Sequence[str]) -> Tree:
     """Every constituent begins with the first word."""
-    return _tree(words, [(0, end) for end in range(len(words), 1, -1)])
+    return _tree(words, split_spans(len(words), lambda start, end: end - 1))
 
 
 def right(words: Sequence[str]) -> Tree:
     """Every constituent ends with the last word."""
-    return _tree(words, [(start, len(words)) for start in range(len(words) - 1)])
+    return _tree(words, split_spans(len(words), lambda start, end: start + 1))
 
 
 def balanced(words: Sequence[str]) -> Tree:
     """Halves of halves."""
-    spans, waiting = [], [(0, len(words))]
-    while waiting:
-        start, end = waiting.pop()
-        if end - start > 1:
-            spans.append((start, end))
-            middle = (start + end) // 2
-            waiting += [(middle, end), (start, middle)]
-    return _tree(words, spans)
+    return _tree(words, split_spans(len(words), lambda start, end: (start + end) // 2))
 
 
 def random_tree(words: Sequence[str], random: Random) -> Tree:
@@ -77,19 +71,11 @@ def random_distances(words: Sequence[str], random: Random, builder: Builder) -> 
 
 def upper(gold: Tree) -> Tree:
     """Binary branching where the gold tree leaves it open: to the right."""
-    spans: list[tuple[int, int]] = []
-    starts: list[int] = []  # where the parts without a parent start, leftmost last
-    position = len(gold)
-    for start, end in reversed(list(dict.fromkeys(gold.spans()))):  # children before parents
-        while position > start:
-            position -= 1
-            starts.append(position)
-        parts = []
-        while starts and starts[-1] < end:
-            parts.append(starts.pop())
-        spans += [(part, end) for part in reversed(parts[:-1])]
-        starts.append(start)
-    return _tree(gold.words, sorted(spans, key=lambda span: (span[0], -span[1])))
+    size, spans = len(gold), list(dict.fromkeys(gold.spans()))
+    starts = [*range(size), *(start for start, _ in spans)]
+    # Each child but the last heads what is right of it in its parent.
+    heads = [(starts[i], spans[node - size][1]) for node, children in families(size, spans) for i in children[:-1]]
+    return _tree(gold.words, sorted(heads, key=lambda span: (span[0], -span[1])))
 
 
 def baselines(builder: Builder) -> dict[str, Callable[[Tree, Random], Tree]]:

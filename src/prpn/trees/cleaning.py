@@ -38,7 +38,7 @@ _EMPTY_WORD = re.compile(r"\*[^*\s]+\*(-\d+)?|\*-\d+")
 class Cleaning:
     """What is scored of a treebank."""
 
-    words: Literal["auto", "penn", "unicode", "all"] = "auto"
+    keep: Literal["auto", "penn", "unicode", "all"] = "auto"
     lowercase: bool = False
     digits: Literal["keep", "N", "number"] = "keep"
     maximum: int | None = None
@@ -75,23 +75,24 @@ class Treebank:
 
 def load_treebank(
     paths: Sequence[str | Path],
-    cleaning: Cleaning = Cleaning(),
+    cleaning: Cleaning | None = None,
     *,
     skip_broken: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> Treebank:
     """Read and clean files and folders of trees."""
+    cleaning = cleaning or Cleaning()
     broken: list[InputError] = []
     normalize = Tokenizer(TextConfig(lowercase=cleaning.lowercase, digits=cleaning.digits)).normalize
     trees = read_treebank(paths, broken.append if skip_broken else raise_error)
     sample = list(islice(trees, SAMPLE))
-    words = rule_for([placed.tree for placed in sample]) if cleaning.words == "auto" else cleaning.words
+    keep = rule_for([placed.tree for placed in sample]) if cleaning.keep == "auto" else cleaning.keep
     sentences = []
     for placed in chain(sample, trees):
-        sentences.append(clean(placed, words, normalize))
+        sentences.append(clean(placed, keep, normalize))
         if progress is not None:
             progress(1)
-    return Treebank(", ".join(map(place_of, paths)), tuple(sentences), replace(cleaning, words=words), broken)
+    return Treebank(", ".join(map(place_of, paths)), tuple(sentences), replace(cleaning, keep=keep), broken)
 
 
 def rule_for(trees: Sequence[Tree]) -> Literal["penn", "unicode"]:

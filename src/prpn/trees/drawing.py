@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from prpn.trees.brackets import VISIBLE_SPACES, Constituent, bracketed
+from prpn.trees.families import families
 
 if TYPE_CHECKING:
     from prpn.trees.tree import Tree
@@ -73,30 +74,23 @@ def word_row(words: Sequence[str], width: int) -> WordRow | None:
 def branches(tree: Tree, row: WordRow) -> list[str]:
     """Draw the tree below a row of its words; the line nearest to them comes first."""
     spans = _distinct_spans(tree)
-    finished: list[tuple[int, int, int]] = []  # (start, middle, height) of what has no parent yet, leftmost last
-    next_word = len(tree)
+    middles = row.middles + [0] * len(spans)
+    heights = [0] * len(middles)
     canvas: list[list[str]] = []
-    for start, end in reversed(spans):  # children before parents
-        while next_word > start:
-            next_word -= 1
-            finished.append((next_word, row.middles[next_word], 0))
-        children = []
-        while finished and finished[-1][0] < end:
-            children.append(finished.pop())
-        height = 1 + max(height for *_, height in children)
+    for node, children in families(len(tree), spans):
+        height = heights[node] = 1 + max(heights[child] for child in children)
         while len(canvas) < height:
             canvas.append([" "] * (row.middles[-1] + 1))
-        left, right = children[0][1], children[-1][1]
-        middle = (left + right) // 2
+        left, right = middles[children[0]], middles[children[-1]]
+        middle = middles[node] = (left + right) // 2
         line = canvas[height - 1]
         line[left : right + 1] = "└" + "─" * (right - left - 1) + "┘"
         line[middle] = "┬"
-        for _, column, _ in children[1:-1]:
-            line[column] = "┼" if column == middle else "┴"
-        for _, column, child_height in children:
-            for between in canvas[child_height : height - 1]:
-                between[column] = "│"
-        finished.append((start, middle, height))
+        for child in children[1:-1]:
+            line[middles[child]] = "┼" if middles[child] == middle else "┴"
+        for child in children:
+            for between in canvas[heights[child] : height - 1]:
+                between[middles[child]] = "│"
     return ["".join(line).rstrip() for line in canvas]
 
 

@@ -46,13 +46,13 @@ def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
     values = as_numbers(words, distances)
     starting: list[list[int]] = [[] for _ in words]  # where the constituents that start at each word end
     if builder == "paper":
-        before, after = _outranking(values)
+        before, after = outranking(values)
         for i in reversed(range(len(values))):
             starting[before[i] + 1].append(after[i])
             if before[i] + 1 < i:
                 starting[i].append(after[i])
     elif builder == "unbiased":
-        before, after = _outranking(values[1:])  # entry i is the gap before word i + 1
+        before, after = outranking(values[1:])  # entry i is the gap before word i + 1
         for i in reversed(range(len(before))):
             starting[before[i] + 1].append(after[i] + 1)
     else:
@@ -64,7 +64,7 @@ def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
 def has_ties(distances: Distances, builder: Builder) -> bool:
     """Tell whether two equal distances competed for a split, so that their order and not the model decided."""
     values = np.asarray(distances, dtype=float).tolist()[1 if builder == "unbiased" else 0 :]
-    before, _ = _outranking(values)
+    before, _ = outranking(values)
     return any(j >= 0 and values[j] == values[i] for i, j in enumerate(before))
 
 
@@ -80,7 +80,7 @@ def as_numbers(words: Sequence[str], distances: Distances) -> list[float]:
     return plain
 
 
-def _outranking(values: list[float]) -> tuple[list[int], list[int]]:
+def outranking(values: list[float]) -> tuple[list[int], list[int]]:
     """For each i the last index before it that is not lower, and the first after it that is higher."""
     before = [-1] * len(values)
     after = [len(values)] * len(values)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 PENN_WORD_TAGS = frozenset(
-    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP "
-    "VBZ WDT WP WP$ WRB".split()
-)
+    (
+        "CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP", "NNPS", "PDT", "POS",
+        "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT",
+        "WP", "WP$", "WRB",
+    )
+)  # fmt: skip
 EMPTY_TAG = "-NONE-"
 """Tag of a trace or another element that is not spoken."""
-PENN_TAGS = PENN_WORD_TAGS | frozenset(
-    f". , : `` '' \" $ # ( ) -LRB- -RRB- {EMPTY_TAG} HYPH NFP AFX ADD GW XX".split()
-)
+PENN_TAGS = PENN_WORD_TAGS | {
+    ".", ",", ":", "``", "''", '"', "$", "#", "(", ")", "-LRB-", "-RRB-", EMPTY_TAG, "HYPH", "NFP", "AFX", "ADD", "GW",
+    "XX",
+}  # fmt: skip
 
 
 def category(label: str) -> str:

@@ -1,15 +1,15 @@
-"""Scoring protocols: which brackets count, and how counts become F1. The same trees differ by ten points between them.
+r"""Scoring protocols: which brackets count, and how counts become F1. The same trees differ by ten points between them.
 
 For a sentence of n words let B be the constituents of two or more words, [0, n) the whole sentence.
 
     protocol     brackets of a tree                                             F1            sentences of
     klein        the set B ∪ {[0, n)}                                           corpus        1+ words
-    released     the set B \\ {[0, n)}                                           mean          1+ words
+    released     the set B \ {[0, n)}                                            mean          1+ words
     kim          B as a list without the wrapper, one [0, n) removed, as a set  mean          2+ words
     kim-corpus   the same                                                       corpus        2+ words
     evalb        B as a list without the wrapper, [0, n) counted                corpus        1+ words
 
-The wrapper is an outermost node without label, or labelled TOP, ROOT or S1, around a single other node. With
+The wrapper is an outermost node without label, or labelled TOP, ROOT or S1, with a single node inside. With
 m matched, p predicted and g gold brackets of a sentence,
 
     corpus   P = Σm / Σp,  R = Σm / Σg                       over all sentences,
@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,9 +93,12 @@ def protocols_named(names: Iterable[str]) -> list[Protocol]:
 
 def unwrapped(tree: Tree) -> list[Span]:
     """List the spans of two or more words of a tree without its wrapper."""
-    spans = tree.spans()
-    is_wrapped = len(tree.constituents) > 1 and tree.constituents[1][:2] == (0, len(tree))
-    return spans[1:] if is_wrapped and tree.constituents[0].label in WRAPPERS and len(tree) > 1 else spans
+    spans, wrappers = tree.spans(), 0
+    for outer, inner in pairwise(tree.constituents):
+        if outer.label not in WRAPPERS or inner[:2] != (0, len(tree)):
+            break
+        wrappers += 1
+    return spans[wrappers:]
 
 
 def sentence_figures(counts: Counts) -> NDArray[np.float64]:

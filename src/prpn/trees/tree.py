@@ -14,9 +14,13 @@ hundred thousand words that branches to one side only is a tree like any other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from prpn.errors import InputError
 from prpn.trees.brackets import Constituent, bracketed, read_brackets
+
+if TYPE_CHECKING:
+    import nltk
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,6 +52,13 @@ class Tree:
         """Read what `brackets` writes, without labels; errors begin with `place`, such as `trees.txt:12`."""
         return cls(*read_brackets(text, place))
 
+    @classmethod
+    def from_nltk(cls, nltk_tree: nltk.Tree) -> Tree:
+        """Read a tree of nltk, the label '' as none; needs the extra `prpn[nltk]`."""
+        from prpn.integrations.nltk import from_nltk
+
+        return from_nltk(nltk_tree)
+
     def brackets(self) -> str:
         """Write the tree as one line: `(the (old man))`, `(word)`, and `()` where there are no words."""
         return " ".join(bracketed(self.words, self.constituents)) or "()"
@@ -56,11 +67,42 @@ class Tree:
         """List the half-open spans of all constituents of two or more words, the sentence included, in pre-order."""
         return [(start, end) for start, end, _ in self.constituents if end - start > 1]
 
+    def tags(self) -> list[str | None]:
+        """List the label of each word's own bracket, `NN` of `(NN man)`; None where it has none."""
+        found: list[str | None] = [None] * len(self.words)
+        for start, end, label in self.constituents:
+            if end - start == 1:
+                found[start] = label  # the innermost comes last
+        return found
+
+    def depth(self) -> int:
+        """Count the constituents around the word that is in most of them."""
+        deepest = 0
+        ends: list[int] = []
+        for start, end, _ in self.constituents:
+            while ends and ends[-1] <= start:
+                ends.pop()
+            ends.append(end)
+            deepest = max(deepest, len(ends))
+        return deepest
+
     def pretty(self, width: int = 80) -> str:
         """Draw the tree: above its words where these fit in one row of `width` columns, else one word a line."""
         from prpn.trees.drawing import draw_tree  # only who draws pays for what drawing needs
 
         return draw_tree(self, width)
+
+    def svg(self) -> str:
+        """Draw the tree as a picture: SVG to write to a file or to put into a page."""
+        from prpn.trees.svg import svg
+
+        return svg(self)
+
+    def to_nltk(self) -> nltk.Tree:
+        """Give the same tree as nltk's, with the label '' where there is none; needs the extra `prpn[nltk]`."""
+        from prpn.integrations.nltk import to_nltk
+
+        return to_nltk(self)
 
     def __len__(self) -> int:
         return len(self.words)

@@ -74,6 +74,11 @@ def read_treebank(
         raise InputError(", ".join(map(place_of, paths)), "no tree in it", "a tree looks like (S (NP (NN dogs)) …)")
 
 
+def read_line(line: str, labelled: bool, place: str) -> Tree:
+    """Read a line that is one tree."""
+    return Tree(*assemble(TOKEN.findall(line), labelled, lambda i: place, place))
+
+
 def files_of(paths: Sequence[str | Path]) -> list[str | Path]:
     """Name the files that paths stand for: a folder for those in it, at any depth, that begin with a bracket."""
     files: list[str | Path] = []
@@ -94,7 +99,7 @@ def look_labelled(trees: Iterable[Sequence[str]]) -> bool:
     evidence, all_tags_are_penn = 0, True
     for tokens in trees:
         try:
-            tree = Tree(*_assemble(tokens, True))
+            tree = Tree(*assemble(tokens, True, str, ""))
         except InputError:
             evidence -= _is_tree(tokens)
             continue
@@ -157,13 +162,9 @@ def _texts_of(path: str | Path, on_broken: OnBroken) -> Iterator[_Text]:
         yield from text.cut(first_column)
 
 
-def _assemble(tokens: Sequence[str], labelled: bool) -> tuple[tuple[str, ...], tuple]:  # type: ignore[type-arg]
-    return assemble(tokens, labelled, str, "")
-
-
 def _is_tree(tokens: Sequence[str]) -> bool:
     try:
-        _assemble(tokens, False)
+        assemble(tokens, False, str, "")
     except InputError:
         return False
     return True

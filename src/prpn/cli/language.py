@@ -1,35 +1,13 @@
-"""The command `prpn`: one function per verb.
-
-Results go to standard output, progress and messages to standard error; `--json` prints one JSON object and nothing
-else. Exit status 0: done, 1: the job failed, 2: wrong use. Whatever needs torch is imported by the verb that needs it.
-"""
+"""Verbs of the language model: train, perplexity, info."""
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from prpn import __version__
-from prpn.errors import ConfigError, PrpnError
-
-app = typer.Typer(
-    name="prpn",
-    help="A language model that discovers the syntax of the text it reads, without a treebank.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Tokenized = Annotated[bool, typer.Option("--tokenized", help="The text is split already: split at spaces only.")]
-Device = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, mps, …")]
-TrainedModel = Annotated[Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
+from prpn.cli.options import Device, Json, Tokenized, TrainedModel, app, print_json
 
 
 @app.command(no_args_is_help=True)
@@ -86,7 +64,7 @@ def train(
         quiet=as_json,
     )
     if as_json:
-        _print_json(result)
+        print_json(result)
     else:
         figures = result["validation"]
         print(
@@ -118,7 +96,7 @@ def perplexity(
     with counting(f"scoring {file}", None, as_json) as progress:
         result = trained.score_file(file, tokenized, progress)
     if as_json:
-        _print_json(score_json(result) | {"characters": result.characters, "protocol": protocol(trained.recipe)})
+        print_json(score_json(result) | {"characters": result.characters, "protocol": protocol(trained.recipe)})
         return
     share = result.unknown / result.tokens
     print(f"perplexity          {result.perplexity:.2f}")
@@ -139,7 +117,7 @@ def info(
     trained, in_use = load(model), kernels.in_use()
     parameters = sum(p.numel() for p in trained.network.parameters())
     if as_json:
-        _print_json(
+        print_json(
             {
                 "config": trained.recipe.to_json(),
                 "vocabulary": len(trained.vocabulary),
@@ -151,33 +129,3 @@ def info(
     card = model / "README.md"
     print(card.read_text(encoding="utf-8") if card.exists() else f"# {model.name}\n\nTraining has not finished.\n")
     print(f"{parameters:,} parameters; kernels: {in_use}")
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"prpn {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
-) -> None:
-    """A language model that discovers the syntax of the text it reads, without a treebank."""
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    print(json.dumps(value, ensure_ascii=False))
-
-
-def main() -> None:
-    """Run the command; errors of the input are one line."""
-    try:
-        app()
-    except PrpnError as error:
-        print(f"prpn: {error}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, ConfigError) else 1)
-
-
-if __name__ == "__main__":
-    main()

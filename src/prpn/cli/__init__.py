@@ -1,0 +1,39 @@
+"""The command `prpn`: one function per verb.
+
+Results go to standard output, progress and messages to standard error; `--json` prints one JSON object and nothing
+else. Exit status 0: done, 1: the job failed, 2: wrong use. Whatever needs torch is imported by the verb that needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from prpn import __version__
+from prpn.cli import language, trees  # noqa: F401 - their verbs join the command
+from prpn.cli.options import app
+from prpn.errors import ConfigError, PrpnError
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"prpn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """A language model that discovers the syntax of the text it reads, without a treebank."""
+
+
+def main() -> None:
+    """Run the command; errors of the input are one line."""
+    try:
+        app()
+    except PrpnError as error:
+        print(f"prpn: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, ConfigError) else 1)

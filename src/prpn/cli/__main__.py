@@ -1,0 +1,5 @@
+"""`python -m prpn.cli`."""
+
+from prpn.cli import main
+
+main()

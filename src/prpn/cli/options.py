@@ -1,0 +1,29 @@
+"""The command itself, and the options that several verbs share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="prpn",
+    help="A language model that discovers the syntax of the text it reads, without a treebank.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Tokenized = Annotated[bool, typer.Option("--tokenized", help="The text is split already: split at spaces only.")]
+Device = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, mps, …")]
+TrainedModel = Annotated[Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one line of JSON."""
+    print(json.dumps(value, ensure_ascii=False))

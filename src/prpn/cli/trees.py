@@ -1,0 +1,259 @@
+"""Verbs of trees: parse, words, evaluate, score, average."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from prpn.cli.options import Json, Tokenized, TrainedModel, app, print_json
+from prpn.errors import ConfigError, InputError
+
+BuilderName = Literal["paper", "unbiased"]
+Builder = Annotated[
+    BuilderName | None,
+    typer.Option(help="How distances become a tree (default: the model's own; `docs/evaluation.md` has both)."),
+]
+Treebanks = Annotated[
+    list[str], typer.Argument(metavar="TREEBANK…", help="Files or folders of bracketed trees; `-`, .gz and .xz work.")
+]
+Protocols = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protocol",
+        help="klein, released, kim, kim-corpus or evalb; again for more (default: all). Details by words: the first.",
+    ),
+]
+MaximumWords = Annotated[
+    int | None,
+    typer.Option("--max-words", metavar="N", help="Leave out sentences of more words, counted after cleaning."),
+]
+Keep = Annotated[
+    Literal["auto", "penn", "unicode", "all"],
+    typer.Option(
+        help="Which leaves are words: those with a Penn word tag, those that are not punctuation or symbols, or all. "
+        "By default the tags decide."
+    ),
+]
+SkipBroken = Annotated[
+    bool, typer.Option("--skip-broken", help="Count broken trees and go on, instead of stopping at the first.")
+]
+SHOWN_ERRORS = 10
+
+
+@app.command()
+def parse(
+    file: Annotated[str, typer.Argument(help="Text, one sentence a line; `-`, .gz and .xz work.")] = "-",
+    model: TrainedModel | None = None,
+    tokenized: Tokenized = False,
+    builder: Builder = None,
+    format_: Annotated[
+        Literal["brackets", "jsonl", "spans"], typer.Option("--format", help="How trees are written.")
+    ] = "brackets",
+) -> None:
+    """Give every line of a text its tree: one sentence a line in, one tree a line out, in order.
+
+    - brackets: `(the (old man))`
+    - jsonl: an object with words, tree, spans and distances
+    - spans: `0-3 1-3`, the constituents of two or more words, ends not included
+
+    An empty line stays empty. A line that is not text is reported, and its place stays empty too. Memory does not grow
+    with the text.
+
+    Example: `echo "the old man sat on the bench" | prpn parse --model runs/mine`
+    """
+    from prpn.parser import Parsed, Parser
+    from prpn.report.progress import counting
+    from prpn.text.files import place_of, read_lines
+
+    parser = Parser.load(_required(model))
+    broken: dict[int, InputError] = {}
+
+    def sentences() -> Iterator[str]:
+        for number, line in read_lines(file):
+            if isinstance(line, InputError):
+                print(f"prpn: {line}", file=sys.stderr)
+                broken[number] = line
+            yield "" if isinstance(line, InputError) else line
+
+    def written(parsed: Parsed, number: int) -> str:
+        tree = parsed.tree
+        if format_ == "jsonl":
+            return json.dumps(
+                {
+                    "words": tree.words,
+                    "tree": tree.brackets() if tree.words else "",
+                    "spans": tree.spans(),
+                    "distances": [round(d, 6) for d in parser.activated(parsed.scores).tolist()],
+                    **({"error": str(broken.pop(number))} if number in broken else {}),
+                },
+                ensure_ascii=False,
+            )
+        if format_ == "spans":
+            return " ".join(f"{start}-{end}" for start, end in tree.spans())
+        return tree.brackets() if tree.words else ""
+
+    interactive = file == "-" and sys.stdin.isatty()
+    with counting(f"parsing {place_of(file)}", None, quiet=sys.stdout.isatty()) as progress:
+        found = parser.parse_many(sentences(), builder, tokenized=tokenized, one_by_one=interactive)
+        for number, parsed in enumerate(found, 1):
+            print(written(parsed, number), flush=interactive)
+            progress(1)
+
+
+@app.command(no_args_is_help=True)
+def words(
+    treebank: Treebanks,
+    max_words: MaximumWords = None,
+    keep: Keep = "auto",
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Write words in lower case.")] = False,
+    digits: Annotated[
+        Literal["keep", "N", "number"], typer.Option(help="Write each run of digits, or each number, as N.")
+    ] = "keep",
+    skip_broken: SkipBroken = False,
+) -> None:
+    """Print the sentences of a treebank, cleaned as for scoring, one a line: what a parser should be given.
+
+    Example: `prpn words wsj.mrg | prpn parse --tokenized --model runs/mine > mine.trees`, then
+    `prpn score wsj.mrg mine.trees`
+    """
+    loaded = _load(treebank, skip_broken, keep=keep, lowercase=lowercase, digits=digits, maximum=max_words)
+    for sentence in loaded.counted():
+        print(" ".join(sentence.tree.words))
+
+
+@app.command(no_args_is_help=True)
+def evaluate(
+    treebank: Treebanks,
+    model: Annotated[
+        list[Path] | None, typer.Option("--model", "-m", help="A model folder; again for more, such as other seeds.")
+    ] = None,
+    builder: Builder = None,
+    average: Annotated[bool, typer.Option("--average", help="Also score the consensus of all models.")] = False,
+    protocol: Protocols = None,
+    max_words: MaximumWords = None,
+    keep: Keep = "auto",
+    skip_broken: SkipBroken = False,
+    as_json: Json = False,
+) -> None:
+    """Parse the words of a treebank and score the trees beside all baselines; without a model, the baselines alone.
+
+    Intervals hold 95 % of 1,000 resamples of the sentences. Several models give mean, spread, best and how far they
+    agree. Overlap with left and right branching, ties and saturated distances tell a model that has collapsed.
+
+    Example: `prpn evaluate wsj/ --model runs/mine --max-words 10`
+    """
+    from prpn.parser import Parser
+    from prpn.report.progress import counting
+    from prpn.trees.evaluation import evaluate_parsers
+    from prpn.trees.protocols import protocols_named
+
+    chosen, folders = protocols_named(protocol or []), model or []
+    if average and len(folders) < 2:
+        raise ConfigError("--average needs two models or more: give --model again")
+    parsers = {name: Parser.load(folder) for name, folder in zip(_names(folders), folders, strict=True)}
+    loaded = _load(treebank, skip_broken, as_json, keep=keep, maximum=max_words)
+    with counting("scoring", None, as_json) as progress:
+        result = evaluate_parsers(loaded, parsers, chosen, builder, with_average=average, progress=progress)
+    _show(result, as_json)
+
+
+@app.command(no_args_is_help=True)
+def score(
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="A treebank: file or folder.")],
+    predicted: Annotated[list[str], typer.Argument(metavar="PREDICTED…", help="Predicted trees of its sentences.")],
+    protocol: Protocols = None,
+    builder: Annotated[BuilderName, typer.Option(help="Through which `random-distances` go.")] = "paper",
+    max_words: MaximumWords = None,
+    keep: Keep = "auto",
+    skip_broken: SkipBroken = False,
+    as_json: Json = False,
+) -> None:
+    """Score predicted trees of any system against a treebank, beside all baselines.
+
+    Predictions stand in the order of the treebank, over its words, or also over its punctuation, which is then taken
+    out. Several files are compared with each other.
+
+    Example: `prpn score wsj.mrg mine.trees --protocol kim`
+    """
+    from prpn.report.progress import counting
+    from prpn.trees.evaluation import System
+    from prpn.trees.evaluation import evaluate as run
+    from prpn.trees.predicted import read_predictions
+    from prpn.trees.protocols import protocols_named
+
+    chosen = protocols_named(protocol or [])
+    loaded = _load([gold], skip_broken, as_json, keep=keep, maximum=max_words)
+    systems = []
+    for name, path in zip(_names([Path(path) for path in predicted]), predicted, strict=True):
+        read = read_predictions(path, loaded)
+        systems.append(System(name, [read.trees]))
+        if read.reworded:
+            print(f"prpn: {path}: {read.reworded:,} trees have other words than the gold trees", file=sys.stderr)
+    with counting("scoring", None, as_json) as progress:
+        result = run(loaded, systems, chosen, builder, progress)
+    _show(result, as_json)
+
+
+@app.command(no_args_is_help=True)
+def average(
+    file: Annotated[list[str], typer.Argument(metavar="FILE…", help="Trees of the same sentences, one a line.")],
+    weight: Annotated[
+        list[float] | None, typer.Option(help="Weight of a file's votes, once for each file in order (default: 1).")
+    ] = None,
+) -> None:
+    """Print the consensus of several bracket files: the binary tree with the most votes for its constituents.
+
+    Among trees with equally many votes, the one that splits earliest wins. An empty line stays empty.
+
+    Example: `prpn average seed1.trees seed2.trees seed3.trees > crowd.trees`
+    """
+    from prpn.report.progress import counting
+    from prpn.trees.average import average as consensus
+    from prpn.trees.predicted import read_side_by_side
+
+    if weight and (len(weight) != len(file) or not all(0 <= w < float("inf") for w in weight)):
+        raise ConfigError(f"{len(weight)} weights for {len(file)} files: give one for each, 0 or more")
+    with counting("averaging", None, quiet=sys.stdout.isatty()) as progress:
+        for trees in read_side_by_side(file):
+            tree = consensus(trees, weight or None)
+            print(tree.brackets() if tree.words else "")
+            progress(1)
+
+
+def _required(model: Path | None) -> Path:
+    if model is None:
+        raise ConfigError("no model given: say --model FOLDER; `prpn train` makes one")
+    return model
+
+
+def _names(paths: list[Path]) -> list[str]:
+    """Short names that tell paths apart: the last part of each, the whole path where these are alike."""
+    short = [path.name or str(path) for path in paths]
+    return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
+
+
+def _load(paths: list[str], skip_broken: bool, quiet: bool = False, **cleaning: Any) -> Any:
+    from prpn.report.progress import counting
+    from prpn.trees.cleaning import Cleaning, load_treebank
+
+    with counting("reading trees", None, quiet) as progress:
+        loaded = load_treebank(paths, Cleaning(**cleaning), skip_broken=skip_broken, progress=progress)
+    for error in loaded.broken[:SHOWN_ERRORS]:
+        print(f"prpn: skipped: {error}", file=sys.stderr)
+    if len(loaded.broken) > SHOWN_ERRORS:
+        print(f"prpn: skipped {len(loaded.broken):,} broken trees in all", file=sys.stderr)
+    return loaded
+
+
+def _show(result: Any, as_json: bool) -> None:
+    from prpn.report.evaluation import print_evaluation
+
+    if as_json:
+        print_json(result.to_json())
+    else:
+        print_evaluation(result)

@@ -1,0 +1,252 @@
+"""Systems against a treebank: every protocol, every baseline, with intervals and a look at what went wrong.
+
+    treebank ── cleaned words ──> systems: baselines, models, their average ──> trees
+             └─ gold brackets ──> counts by protocol ──> figures, by length, by label, differences, diagnostics
+
+A model is collapsed if its trees hardly depend on the words: they overlap with left or right branching by `COLLAPSED`
+percent or more, or equal distances decided in more than half of the sentences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prpn.baselines.trees import RANDOM_BASELINES, baselines, left, right
+from prpn.errors import InputError
+from prpn.parser import Parser, Scores
+from prpn.trees.average import average
+from prpn.trees.cleaning import Treebank
+from prpn.trees.from_distances import Builder, has_ties
+from prpn.trees.penn_tags import category
+from prpn.trees.protocols import PROTOCOLS, Protocol
+from prpn.trees.scores import Bootstrap, Difference, Figures, GoldBrackets, difference, f1_between, figures
+from prpn.trees.tree import Tree
+
+DRAWS = 5
+"""Random baselines are the mean of this many draws."""
+LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 40), (41, None))
+COLLAPSED = 95.0
+AVERAGE = "average"
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class System:
+    """The trees of a system; several lists of them for a random one."""
+
+    name: str
+    draws: Sequence[Sequence[Tree]]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the trees of a model look like, whatever the gold trees are."""
+
+    left_overlap: float
+    right_overlap: float
+    mean_depth: float
+    tied_sentences: float
+    saturated_distances: float
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether the trees hardly depend on the words."""
+        return max(self.left_overlap, self.right_overlap) >= COLLAPSED or self.tied_sentences > 50
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Several models of one kind: mean, standard deviation and best of their F1."""
+
+    mean: float
+    spread: float
+    best: float
+
+
+@dataclass
+class Evaluation:
+    """All figures of one evaluation."""
+
+    treebank: Treebank
+    builder: Builder
+    systems: dict[str, dict[str, Figures]] = field(default_factory=dict)
+    by_length: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    """F1 by system, protocol and number of words."""
+    lengths: dict[str, int] = field(default_factory=dict)
+    """Sentences by number of words."""
+    by_label: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Recall by system and gold label, the whole sentence left out."""
+    labels: dict[str, int] = field(default_factory=dict)
+    """Gold constituents by label, the most frequent first."""
+    differences: dict[str, dict[str, dict[str, Difference]]] = field(default_factory=dict)
+    """By system, system it is compared with, and protocol."""
+    seeds: dict[str, Seeds] = field(default_factory=dict)
+    self_f1: float | None = None
+    diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The evaluation as JSON-ready values, by the names that scripts read."""
+        counted = self.treebank.counted()
+        return {
+            "treebank": self.treebank.name,
+            "sentences": len(counted),
+            "words": sum(len(sentence.tree) for sentence in counted),
+            "broken": len(self.treebank.broken),
+            "cleaning": asdict(self.treebank.cleaning),
+            "builder": self.builder,
+            "systems": {name: {p: asdict(f) for p, f in found.items()} for name, found in self.systems.items()},
+            "lengths": self.lengths,
+            "by_length": self.by_length,
+            "labels": self.labels,
+            "by_label": self.by_label,
+            "differences": {
+                name: {other: {p: asdict(d) for p, d in found.items()} for other, found in others.items()}
+                for name, others in self.differences.items()
+            },
+            "seeds": {name: asdict(seeds) for name, seeds in self.seeds.items()},
+            "self_f1": self.self_f1,
+            "diagnostics": {name: asdict(d) | {"collapsed": d.collapsed} for name, d in self.diagnoses.items()},
+        }
+
+
+def evaluate(
+    treebank: Treebank,
+    systems: Sequence[System],
+    protocols: Sequence[Protocol],
+    builder: Builder,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Score systems beside all baselines; the trees of each are in the order of the sentences that count."""
+    golds = [sentence.tree for sentence in treebank.counted()]
+    if not golds:
+        raise InputError(treebank.name, "no sentence is left to score", "raise --max-words, or choose another --keep")
+    brackets, bootstrap = GoldBrackets(golds, protocols), Bootstrap(len(golds))
+    sizes = {_range(*r): within for r in LENGTHS if (within := _within(brackets.lengths, *r)).any()}
+    result = Evaluation(treebank, builder)
+    result.lengths = {size: int(within.sum()) for size, within in sizes.items()}
+    result.labels = dict(Counter(label for gold in golds for _, label in _inner(gold)).most_common())
+    samples: dict[tuple[str, str], NDArray[np.float64]] = {}
+    for system in [*baseline_systems(golds, builder, progress), *systems]:
+        drawn = [brackets.counts(trees, protocols) for trees in system.draws]
+        found: dict[str, Figures] = result.systems.setdefault(system.name, {})
+        by_length: dict[str, dict[str, float]] = result.by_length.setdefault(system.name, {})
+        for protocol in protocols:
+            counts = np.stack([draw[protocol.name] for draw in drawn])  # (D, S, 3)
+            included = protocol.included(brackets.lengths)
+            values = samples[system.name, protocol.name] = bootstrap.samples(counts, protocol, included)
+            found[protocol.name] = figures(counts, protocol, included, values)
+            parts = {size: included & within for size, within in sizes.items()}
+            by_length[protocol.name] = {
+                size: figures(counts, protocol, part).f1 for size, part in parts.items() if part.any()
+            }
+        result.by_label[system.name] = _recall_by_label(golds, system.draws)
+        if progress is not None:
+            progress(len(golds))
+    names = [system.name for system in systems]
+    pairs = [(name, control) for name in names for control in ("right", "random-distances")]
+    for one, other in [*pairs, *((later, earlier) for earlier, later in combinations(names, 2))]:
+        result.differences.setdefault(one, {})[other] = {
+            name: difference(figure, samples[one, name], result.systems[other][name], samples[other, name])
+            for name, figure in result.systems[one].items()
+        }
+    seeds = [system for system in systems if system.name != AVERAGE]
+    if len(seeds) > 1:
+        for protocol in protocols:
+            f1 = [result.systems[seed.name][protocol.name].f1 for seed in seeds]
+            result.seeds[protocol.name] = Seeds(float(np.mean(f1)), float(np.std(f1, ddof=1)), max(f1))
+        agreement = [f1_between(a.draws[0], b.draws[0], PROTOCOLS["kim"]) for a, b in combinations(seeds, 2)]
+        result.self_f1 = float(np.mean(agreement))
+    return result
+
+
+def evaluate_parsers(
+    treebank: Treebank,
+    parsers: dict[str, Parser],
+    protocols: Sequence[Protocol],
+    builder: Builder | None = None,
+    *,
+    with_average: bool = False,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Parse the words of a treebank with each model, then `evaluate`."""
+    sentences = [sentence.tree.words for sentence in treebank.counted()]
+    used = {name: builder or parser.builder for name, parser in parsers.items()}
+    systems, diagnoses = [], {}
+    for name, parser in parsers.items():
+        parsed = list(parser.parse_many(sentences, used[name]))
+        trees = [found.tree for found in parsed]
+        systems.append(System(name, [trees]))
+        diagnoses[name] = diagnose(trees, [found.scores for found in parsed], parser, used[name])
+        if progress is not None:
+            progress(len(sentences))
+    if with_average:
+        systems.append(
+            System(AVERAGE, [[average(trees) for trees in zip(*(s.draws[0] for s in systems), strict=True)]])
+        )
+    builders: list[Builder] = [*used.values(), "paper"]
+    result = evaluate(treebank, systems, protocols, builder or builders[0], progress)
+    result.diagnoses = diagnoses
+    return result
+
+
+def baseline_systems(golds: Sequence[Tree], builder: Builder, progress: Progress | None = None) -> list[System]:
+    """Draw the trees of all baselines, always the same ones."""
+    found = []
+    for name, baseline in baselines(builder).items():
+        random = np.random.default_rng(0)
+        draws = DRAWS if name in RANDOM_BASELINES else 1
+        found.append(System(name, [[baseline(gold, random) for gold in golds] for _ in range(draws)]))
+        if progress is not None:
+            progress(len(golds))
+    return found
+
+
+def diagnose(trees: Sequence[Tree], scores: Sequence[Scores], parser: Parser, builder: Builder) -> Diagnosis:
+    """Look for the ways in which a parser fails without any gold tree."""
+    overlap = PROTOCOLS["kim-corpus"]
+    ties = [has_ties(found, builder) for found in scores if len(found) > 1]
+    saturated = parser.saturated(np.concatenate(scores)) if scores else np.zeros(1)
+    free = [tree for tree in trees if len(tree) > 2]  # shorter ones have no choice
+    return Diagnosis(
+        left_overlap=f1_between(free, [left(tree.words) for tree in free], overlap) if free else 0.0,
+        right_overlap=f1_between(free, [right(tree.words) for tree in free], overlap) if free else 0.0,
+        mean_depth=float(np.mean([tree.depth() for tree in trees])),
+        tied_sentences=100 * float(np.mean(ties or [False])),
+        saturated_distances=100 * float(np.mean(saturated)),
+    )
+
+
+def _inner(tree: Tree) -> set[tuple[tuple[int, int], str]]:
+    """Give span and label of each distinct constituent that is longer than a word and shorter than its sentence."""
+    return {
+        ((start, end), category(label))
+        for start, end, label in tree.constituents
+        if label and 1 < end - start < len(tree)
+    }
+
+
+def _recall_by_label(golds: Sequence[Tree], draws: Sequence[Sequence[Tree]]) -> dict[str, float]:
+    gold: Counter[str] = Counter()
+    matched: Counter[str] = Counter()
+    for trees in draws:
+        for tree, predicted in zip(golds, trees, strict=True):
+            spans = set(predicted.spans())
+            for span, label in _inner(tree):
+                gold[label] += 1
+                matched[label] += span in spans
+    return {label: 100 * matched[label] / count for label, count in gold.most_common()}
+
+
+def _within(lengths: NDArray[np.int64], least: int, most: int | None) -> NDArray[np.bool_]:
+    return (lengths >= least) & (lengths <= (most or np.inf))
+
+
+def _range(least: int, most: int | None) -> str:
+    return f"{least}-{most}" if most else f"{least}+"
