@@ -2,7 +2,7 @@
 
     text ─ corpus ─ vocabulary ─ batches ─ PRPN [ parsing → reading → predict ]
                                               ├─ next-token loss ─ perplexity / bits per character
-                                              └─ distances ─ trees
+                                              └─ distances ─ trees ─ F1 against a treebank, by named protocol
 
 Names are imported when they are first used, so `import prpn` alone loads no heavy library.
 """
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from prpn.config import ModelConfig, Recipe, TextConfig, TrainingConfig, load_recipe, recipe_names
     from prpn.errors import ConfigError, InputError, PrpnError
     from prpn.model import PRPN, Output, State
-    from prpn.pretrained import Model, load
+    from prpn.parser import Parser
+    from prpn.pretrained import Model, evaluate, load
     from prpn.training.run import train
-    from prpn.trees import Tree, build
+    from prpn.trees import Tree, average, build
+    from prpn.trees.evaluation import Evaluation
 
 __version__ = "0.1.0"
 
@@ -35,15 +37,20 @@ _HOMES = {
     "Output": "model",
     "State": "model",
     "Model": "pretrained",
+    "evaluate": "pretrained",
     "load": "pretrained",
+    "Parser": "parser",
     "train": "training.run",
     "Tree": "trees",
+    "average": "trees",
     "build": "trees",
+    "Evaluation": "trees.evaluation",
 }
 
 __all__ = [
-    "PRPN", "ConfigError", "InputError", "Model", "ModelConfig", "Output", "PrpnError", "Recipe", "State", "TextConfig",
-    "TrainingConfig", "Tree", "build", "load", "load_recipe", "recipe_names", "train",
+    "PRPN", "ConfigError", "Evaluation", "InputError", "Model", "ModelConfig", "Output", "Parser", "PrpnError",
+    "Recipe", "State", "TextConfig", "TrainingConfig", "Tree", "average", "build", "evaluate", "load", "load_recipe",
+    "recipe_names", "train",
 ]  # fmt: skip
 
 

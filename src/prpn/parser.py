@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,8 @@ class Parser:
             places += range(len(ids), len(ids) + len(words))
             ids += self.vocabulary.encode(map(normalize, words))
         found = self._scores_at(np.array(ids, dtype=np.int64), np.array(places, dtype=np.int64))
-        return np.split(found, np.cumsum([len(words) for words in sentences])[:-1])
+        ends = accumulate(len(words) for words in sentences)
+        return [found[end - len(words) : end] for words, end in zip(sentences, ends, strict=True)]
 
     def activated(self, scores: Scores) -> Scores:
         """The distances themselves: what the gates compare."""

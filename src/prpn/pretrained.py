@@ -2,6 +2,7 @@
 
     model = prpn.load("runs/mine")
     model.distances("the old man sat on the bench"), model.parse("…"), model.perplexity("…")
+    prpn.evaluate(model, "treebank.mrg")
 
 Text is tokenised as the training text was; a list of strings is taken as tokens.
 """
@@ -27,6 +28,9 @@ from prpn.training.checkpoint import load_weights, read_tensors, weights_of
 from prpn.training.data import evaluation_batches
 from prpn.training.evaluate import CHUNK, LanguageScore, perplexity_of, score, token_losses
 from prpn.trees import Builder, Tree
+from prpn.trees.cleaning import Cleaning, load_treebank
+from prpn.trees.evaluation import Evaluation, evaluate_parsers
+from prpn.trees.protocols import protocols_named
 
 
 class Model:
@@ -92,3 +96,23 @@ def load(folder: str | Path) -> Model:
     weights, _ = read_tensors(folder / "model.safetensors")
     load_weights(network, weights, str(folder / "model.safetensors"))
     return Model(recipe, vocabulary, network)
+
+
+def evaluate(
+    model: Model | Parser | Sequence[Model | Parser],
+    treebank: str | Path | Sequence[str | Path],
+    *,
+    builder: Builder | None = None,
+    protocols: Sequence[str] = (),
+    maximum_words: int | None = None,
+) -> Evaluation:
+    """Score models on a treebank: every protocol unless some are named, beside every baseline.
+
+    `evaluate(model, "wsj.mrg").systems["model"]["kim"].f1` is in percent; several models are `model 1`, `model 2`, …
+    """
+    models = [model] if isinstance(model, Model | Parser) else list(model)
+    parsers = [each.parser if isinstance(each, Model) else each for each in models]
+    names = ["model"] if len(parsers) == 1 else [f"model {i}" for i in range(1, len(parsers) + 1)]
+    paths = [treebank] if isinstance(treebank, str | Path) else treebank
+    loaded = load_treebank(paths, Cleaning(maximum=maximum_words))
+    return evaluate_parsers(loaded, dict(zip(names, parsers, strict=True)), protocols_named(protocols), builder)

@@ -9,18 +9,13 @@ from hypothesis import strategies as st
 from prpn.errors import InputError, PrpnError
 from prpn.trees import Tree
 from prpn.trees.brackets import Constituent
-from tests.trees.test_tree import deep_brackets, trees
+from tests.trees.labelled import labelled_trees
+from tests.trees.test_tree import deep_brackets
 
-LABELS = st.none() | st.text(min_size=1, max_size=3)
-
-
-@st.composite
-def labelled_trees(draw: st.DrawFn) -> Tree:
-    tree = draw(trees())
-    return Tree(tree.words, tuple(part._replace(label=draw(LABELS)) for part in tree.constituents))
+LABELS = st.text(min_size=1, max_size=3)
 
 
-@given(labelled_trees())
+@given(labelled_trees(LABELS))
 def test_there_and_back(tree: Tree) -> None:
     converted = tree.to_nltk()
     assert Tree.from_nltk(converted) == tree
@@ -60,7 +55,7 @@ def test_leaves_that_are_not_words(leaf: object) -> None:
 
 
 def test_nodes_without_words() -> None:
-    with pytest.raises(InputError, match="^nltk tree: a node labelled 'NP' has no words; remove it$"):
+    with pytest.raises(InputError, match=r"^nltk tree: a node labelled 'NP' has no words; remove it$"):
         Tree.from_nltk(nltk.Tree("S", [nltk.Tree("NP", []), "sat"]))
     with pytest.raises(InputError, match="word 1 is empty"):
         Tree.from_nltk(nltk.Tree("S", ["old", ""]))

@@ -9,10 +9,11 @@ from rich.cells import cell_len
 
 from prpn.trees import Tree
 from prpn.trees.brackets import VISIBLE_SPACES, Constituent
+from tests.trees.labelled import labelled_trees
 from tests.trees.test_tree import deep_brackets, trees
 
 SVG = "{http://www.w3.org/2000/svg}"
-LABELS = st.none() | st.sampled_from(["S", "NP", "NP-SBJ-1", "a very long label <&>"])
+LABELS = st.sampled_from(["S", "NP", "NP-SBJ-1", "a very long label <&>"])
 BAR = re.compile(r"M(\d+) (\d+)V\d+Q\d+ (\d+) [^M]*Q(\d+) [^M]*V(\d+)")  # left and its end, bar, right and its end
 
 
@@ -44,12 +45,6 @@ class Picture:
         return found
 
 
-@st.composite
-def labelled_trees(draw: st.DrawFn) -> Tree:
-    tree = draw(trees())
-    return Tree(tree.words, tuple(part._replace(label=draw(LABELS)) for part in tree.constituents))
-
-
 def allowed(text: str) -> str:
     return "".join(letter for letter in text if letter >= " " and letter not in "\ufffe\uffff")
 
@@ -63,7 +58,7 @@ def test_every_word_is_written_and_every_span_has_a_line(tree: Tree) -> None:
     assert picture.labels == picture.tags == []
 
 
-@given(labelled_trees())
+@given(labelled_trees(LABELS))
 def test_every_label_is_written(tree: Tree) -> None:
     picture = Picture(tree)
     written = [text for *_, text in picture.labels + picture.tags]
@@ -73,7 +68,7 @@ def test_every_label_is_written(tree: Tree) -> None:
     assert {x for x, *_ in picture.tags} == {picture.words[i][0] for i in innermost}
 
 
-@given(labelled_trees())
+@given(labelled_trees(LABELS))
 def test_texts_do_not_overlap(tree: Tree) -> None:
     picture = Picture(tree)
     for texts, cell in ((picture.words, 8), (picture.labels, 6), (picture.tags, 6)):
@@ -87,7 +82,7 @@ def test_texts_do_not_overlap(tree: Tree) -> None:
     assert len({y for _, y, _ in picture.words}) == 1
 
 
-@given(labelled_trees())
+@given(labelled_trees(LABELS))
 def test_lines_join_every_node_with_its_parent(tree: Tree) -> None:
     picture = Picture(tree)
     tagged = {x for x, *_ in picture.tags}
@@ -115,6 +110,12 @@ def test_a_treebank_tree() -> None:
 def test_it_takes_the_colour_of_the_page() -> None:
     colours = re.findall(r'(?:fill|stroke)="([^"]*)"', Tree.from_brackets("(a b)").svg())
     assert colours == ["currentColor", "none", "currentColor"]
+
+
+def test_only_labels_and_the_root_have_a_stem() -> None:
+    lower, upper = Picture(Tree.from_brackets("(a (b c))")).paths
+    assert lower.count("M") == 1
+    assert upper.count("M") == 2
 
 
 @pytest.mark.parametrize(("text", "words"), [("()", 0), ("(word)", 1), ("((word))", 1)])

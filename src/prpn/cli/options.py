@@ -23,6 +23,8 @@ Tokenized = Annotated[bool, typer.Option("--tokenized", help="The text is split 
 Device = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, mps, …")]
 TrainedModel = Annotated[Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
 
+SomeModel = Annotated[Path | None, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
+
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one line of JSON."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from prpn.cli.options import Json, Tokenized, TrainedModel, app, print_json
+from prpn.cli.options import Json, SomeModel, Tokenized, app, print_json
 from prpn.errors import ConfigError, InputError
 
 BuilderName = Literal["paper", "unbiased"]
@@ -48,7 +48,7 @@ SHOWN_ERRORS = 10
 @app.command()
 def parse(
     file: Annotated[str, typer.Argument(help="Text, one sentence a line; `-`, .gz and .xz work.")] = "-",
-    model: TrainedModel | None = None,
+    model: SomeModel = None,
     tokenized: Tokenized = False,
     builder: Builder = None,
     format_: Annotated[
@@ -232,9 +232,13 @@ def _required(model: Path | None) -> Path:
 
 
 def _names(paths: list[Path]) -> list[str]:
-    """Short names that tell paths apart: the last part of each, the whole path where these are alike."""
+    """Short names that tell paths apart, and from the baselines: the last part of each, else the whole path."""
+    from prpn.baselines.trees import baselines
+    from prpn.trees.evaluation import AVERAGE
+
     short = [path.name or str(path) for path in paths]
-    return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
+    taken = [*short, *baselines("paper"), AVERAGE]
+    return [name if taken.count(name) == 1 else f"./{path}" for name, path in zip(short, paths, strict=True)]
 
 
 def _load(paths: list[str], skip_broken: bool, quiet: bool = False, **cleaning: Any) -> Any:

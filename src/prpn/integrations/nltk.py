@@ -52,7 +52,7 @@ def from_nltk(nltk_tree: nltk.Tree) -> Tree:
                 raise InputError("nltk tree", f"a node labelled '{label}' has no words", "remove it")
             for child in reversed(part):
                 if not isinstance(child, known):
-                    raise InputError("nltk tree", f"the leaf {child!r} is not a string", "make words of the leaves")
+                    raise InputError("nltk tree", f"the leaf {child!r} is not a string", "leaves must be words")
                 todo.append(child)
     return Tree(tuple(words), tuple(constituents) if words else ())
 

@@ -1,6 +1,7 @@
-"""Trees: what they are, how they are written and drawn, how syntactic distances become one."""
+"""Trees: what they are, how they are read, written, drawn, averaged and scored, how distances become one."""
 
+from prpn.trees.average import average
 from prpn.trees.from_distances import Builder, build, has_ties
 from prpn.trees.tree import Tree
 
-__all__ = ["Builder", "Tree", "build", "has_ties"]
+__all__ = ["Builder", "Tree", "average", "build", "has_ties"]

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from prpn.trees.brackets import VISIBLE_SPACES, Constituent, bracketed
-from prpn.trees.families import families
+from prpn.trees.families import depths_of, families
 
 if TYPE_CHECKING:
     from prpn.trees.tree import Tree
@@ -97,7 +97,7 @@ def branches(tree: Tree, row: WordRow) -> list[str]:
 def outline(tree: Tree, words: Sequence[str], width: int) -> list[str]:
     """Draw one line for each word, indented by the constituents it is in; it shows `words` in place of the tree's."""
     spans = _distinct_spans(tree)
-    depths = _depths(spans)
+    depths = depths_of(spans)
     longest = max((cell_len(word) for word in words), default=0)
     room = max(1, width // 2, width - 1 - longest)  # a single long word must not squeeze the tree
     levels = min(room, max(depths, default=0))  # how many are drawn as lines
@@ -131,15 +131,3 @@ def _rail(parent: tuple[int, int], child: tuple[int, int], line: int) -> str:
 def _distinct_spans(tree: Tree) -> list[tuple[int, int]]:
     """List each span once: a constituent with a single child is drawn as that child."""
     return list(dict.fromkeys(tree.spans()))
-
-
-def _depths(spans: list[tuple[int, int]]) -> list[int]:
-    """Count for each span, given in pre-order, the spans that contain it, itself included."""
-    depths = []
-    ends: list[int] = []
-    for start, end in spans:
-        while ends and ends[-1] <= start:
-            ends.pop()
-        ends.append(end)
-        depths.append(len(ends))
-    return depths

@@ -12,7 +12,7 @@ is put there once and taken once, and nothing recurses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 def families(words: int, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
@@ -29,6 +29,18 @@ def families(words: int, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int
             children.append(orphans.pop()[1])
         orphans.append((start, words + i))
         yield words + i, children
+
+
+def depths_of(spans: Iterable[tuple[int, int]]) -> list[int]:
+    """Count for each span, given in pre-order, the spans that contain it, itself included."""
+    depths = []
+    ends: list[int] = []
+    for start, end in spans:
+        while ends and ends[-1] <= start:
+            ends.pop()
+        ends.append(end)
+        depths.append(len(ends))
+    return depths
 
 
 def split_spans(words: int, middle: Callable[[int, int], int]) -> list[tuple[int, int]]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from prpn.errors import InputError
 from prpn.trees.brackets import Constituent, bracketed, read_brackets
+from prpn.trees.families import depths_of
 
 if TYPE_CHECKING:
     import nltk
@@ -77,14 +78,7 @@ class Tree:
 
     def depth(self) -> int:
         """Count the constituents around the word that is in most of them."""
-        deepest = 0
-        ends: list[int] = []
-        for start, end, _ in self.constituents:
-            while ends and ends[-1] <= start:
-                ends.pop()
-            ends.append(end)
-            deepest = max(deepest, len(ends))
-        return deepest
+        return max(depths_of((start, end) for start, end, _ in self.constituents), default=0)
 
     def pretty(self, width: int = 80) -> str:
         """Draw the tree: above its words where these fit in one row of `width` columns, else one word a line."""

@@ -1,0 +1,211 @@
+"""The verbs of trees: parse, words, evaluate, score, average."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from prpn.baselines.trees import baselines
+from prpn.config import read_saved_recipe, save_recipe
+from prpn.trees import Tree
+from prpn.trees.protocols import PROTOCOLS
+from tests.cli.command import Command, assert_refused
+
+GOLD = """\
+( (S (NP-SBJ (DT the) (JJ old) (NN man))
+     (VP (VBD sat) (PP (IN on) (NP (DT a) (NN bench))))
+     (. .)) )
+( (S (NP-SBJ (PRP we)) (VP (VBD saw) (NP (DT the) (NN sea)) (, ,) (ADVP (RB too))) (. .)) )
+( (X (. ...)) )
+( (S (NP-SBJ (-NONE- *)) (VP (VB go) (ADVP (RB there))) (. !)) )
+"""
+SENTENCES = ["the old man sat on a bench", "we saw the sea too", "go there"]
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    path = tmp_path / "gold.mrg"
+    path.write_text(GOLD)
+    return path
+
+
+def test_one_tree_a_line_and_every_line_keeps_its_place(prpn: Command, work: Path) -> None:
+    text = b"the old man\n\n  \nbad \xff byte\nword\n(x) don't\n"
+    result = prpn("parse", "--model", work / "model", stdin=text)
+    assert result.status == 0
+    lines = result.out.split("\n")
+    assert len(lines) == 7
+    assert [bool(line) for line in lines] == [True, False, False, False, True, True, False]
+    assert Tree.from_brackets(lines[0]).words == ("the", "old", "man")
+    assert lines[4] == "(word)"
+    assert Tree.from_brackets(lines[5]).words == ("(x)", "don't")
+    assert result.err == "prpn: standard input:4: not UTF-8 (byte 0xff); convert it, e.g. iconv -f latin1 -t utf-8\n"
+
+
+def test_formats_say_the_same(prpn: Command, work: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_bytes(b"the old man sat\n\n\xff\n")
+
+    def lines(form: str) -> list[str]:
+        return prpn("parse", tmp_path / "text.txt", "-m", work / "model", "--format", form).out.split("\n")[:-1]
+
+    tree = Tree.from_brackets(lines("brackets")[0])
+    objects = [json.loads(line) for line in lines("jsonl")]
+    assert objects[0]["words"] == list(tree.words)
+    assert objects[0]["tree"] == tree.brackets()
+    assert objects[0]["spans"] == [list(span) for span in tree.spans()]
+    assert len(objects[0]["distances"]) == 4
+    assert objects[1] == {"words": [], "tree": "", "spans": [], "distances": []}
+    assert "not UTF-8" in objects[2]["error"]
+    assert lines("spans") == [" ".join(f"{a}-{b}" for a, b in tree.spans()), "", ""]
+
+
+def test_tokenized_and_builder(prpn: Command, work: Path, tmp_path: Path) -> None:
+    model = Path(shutil.copytree(work / "model", tmp_path / "model"))
+    recipe = read_saved_recipe(model / "config.json").override(["text.tokenizer=unicode"])
+    save_recipe(recipe, model / "config.json")
+
+    def parse(*options: str) -> Tree:
+        return Tree.from_brackets(prpn("parse", "-m", model, *options, stdin=b"a, b c. d\n").out)
+
+    assert parse("--tokenized").words == ("a,", "b", "c.", "d")
+    assert parse().words == ("a", ",", "b", "c", ".", "d")
+    assert parse("--builder", "unbiased").words == parse("--builder", "paper").words
+    assert prpn("parse", "-m", work / "model", "--builder", "papr").status == 2
+
+
+def test_no_text_is_no_tree_and_no_model_is_wrong_use(prpn: Command, work: Path, tmp_path: Path) -> None:
+    assert prpn("parse", "-m", work / "model", stdin=b"") == (0, "", "")
+    assert_refused(prpn("parse", stdin=b"a\n"), 2, "say --model FOLDER")
+    assert prpn("parse", "-m", tmp_path).status == 1
+    assert prpn("parse", tmp_path / "none.txt", "-m", work / "model").status == 1
+
+
+def test_memory_does_not_grow_with_the_text(work: Path, tmp_path: Path) -> None:
+    program = (
+        "import resource, sys; from prpn.cli import main; sys.argv[0] = 'prpn'\n"
+        "try: main()\n"
+        "except SystemExit: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    )
+    peaks = []
+    for lines in (20_000, 120_000):
+        (tmp_path / "text.txt").write_text("the old man\n" * lines)
+        command = [sys.executable, "-c", program, "parse", str(tmp_path / "text.txt"), "-m", str(work / "model")]
+        with (tmp_path / "out.trees").open("wb") as out:
+            done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=True)
+        assert (tmp_path / "out.trees").read_bytes().count(b"\n") == lines
+        peaks.append(int(done.stderr))
+    assert peaks[1] < 1.05 * peaks[0]
+
+
+def test_words(prpn: Command, gold: Path) -> None:
+    assert prpn("words", gold).out.splitlines() == SENTENCES
+    assert prpn("words", gold, "--max-words", 5).out.splitlines() == SENTENCES[1:]
+    assert prpn("words", gold, "--keep", "all").out.splitlines()[1] == "we saw the sea , too ."
+    assert prpn("words", gold, "--keep", "unicode").out.splitlines() == SENTENCES
+    assert prpn("words", gold, gold).out.splitlines() == 2 * SENTENCES
+    assert prpn("words", gold, "--max-words", 0).status == 2
+
+
+def test_words_in_lower_case_with_numbers(prpn: Command, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("(S (NP (NNP May) (CD 1,000)) (VP (VBD Rose)))")
+    assert prpn("words", tmp_path / "t", "--lowercase", "--digits", "number").out == "may N rose\n"
+
+
+def test_broken_trees(prpn: Command, gold: Path) -> None:
+    gold.write_text(GOLD + "( (S (NP (NN x))\n" + "( (S (NP (NN y)) (VP (VBZ goes))) )\n")
+    assert_refused(prpn("words", gold), 1, f"{gold}:7: the bracket opened here is never closed")
+    skipped = prpn("words", gold, "--skip-broken")
+    assert (skipped.status, skipped.out.splitlines()) == (0, [*SENTENCES, "y goes"])
+    assert f"skipped: {gold}:7:" in skipped.err
+
+
+def test_evaluate_prints_every_baseline_and_protocol(prpn: Command, work: Path, gold: Path) -> None:
+    result = prpn("evaluate", gold, "--model", work / "model")
+    assert result.status == 0
+    for name in (*PROTOCOLS, *baselines("paper"), "model", "NP", "mean depth", "3 sentences, 14 words"):
+        assert name in result.out
+    assert "model" not in prpn("evaluate", gold, "--protocol", "kim").out
+
+
+def test_evaluate_as_json(prpn: Command, work: Path, gold: Path) -> None:
+    twice = ["--model", work / "model", "--model", work / ".." / work.name / "model"]
+    result = prpn("evaluate", gold, *twice, "--average", "--protocol", "klein", "--protocol", "kim", "--json")
+    found = json.loads(result.out)
+    assert (found["treebank"], found["sentences"], found["builder"]) == (str(gold), 3, "paper")
+    assert len(found["systems"]) == len(baselines("paper")) + 3
+    for figures in found["systems"].values():
+        assert list(figures) == ["klein", "kim"]
+        for each in figures.values():
+            assert set(each) == {"f1", "precision", "recall", "low", "high"}
+            assert 0 <= each["low"] <= each["f1"] <= each["high"] <= 100
+    assert found["systems"]["upper"]["klein"]["recall"] == 100
+    first, second = (str(path) for path in twice[1::2])
+    assert found["systems"][f"./{first}"] == found["systems"][f"./{second}"] == found["systems"]["average"]
+    assert found["self_f1"] == 100
+    assert found["seeds"]["kim"]["spread"] == 0
+
+
+def test_evaluate_is_words_then_parse_then_score(prpn: Command, work: Path, gold: Path, tmp_path: Path) -> None:
+    words = prpn("words", gold).out.encode()
+    trees = prpn("parse", "--tokenized", "-m", work / "model", stdin=words).out
+    (tmp_path / "model").write_text(trees)
+    scored = json.loads(prpn("score", gold, tmp_path / "model", "--json").out)
+    evaluated = json.loads(prpn("evaluate", gold, "-m", work / "model", "--json").out)
+    assert scored["systems"] == evaluated["systems"]
+    assert scored["differences"] == evaluated["differences"]
+
+
+def test_score_takes_punctuation_out_of_predictions(prpn: Command, gold: Path, tmp_path: Path) -> None:
+    (tmp_path / "with").write_text(
+        "((the (old man)) ((sat (on (a bench))) .))\n(we (saw ((the sea) (, (too .)))))\n(...)\n((go there) !)\n"
+    )
+    (tmp_path / "without").write_text(
+        "((the (old man)) (sat (on (a bench))))\n(we (saw ((the sea) too)))\n(go there)\n"
+    )
+    both = json.loads(prpn("score", gold, tmp_path / "with", tmp_path / "without", "--json").out)["systems"]
+    assert both["with"] == both["without"]
+    assert both["with"]["klein"]["recall"] == 100
+
+
+def test_score_refuses_what_does_not_fit(prpn: Command, gold: Path, tmp_path: Path) -> None:
+    (tmp_path / "few").write_text("(a b)\n")
+    assert_refused(prpn("score", gold, tmp_path / "few"), 1, "few: 1 trees, but", "has 4 trees, 3 with words")
+    (tmp_path / "short").write_text("(a b)\n(a b)\n(a b)\n")
+    cause = f"short:1: 2 words, but the gold tree at {gold}:1 has 7, 8 with what is not scored"
+    assert_refused(prpn("score", gold, tmp_path / "short"), 1, cause)
+    (tmp_path / "other").write_text("(a (b (c (d (e (f g))))))\n(a (b (c (d e))))\n(a b)\n")
+    other = prpn("score", gold, tmp_path / "other")
+    assert other.status == 0
+    assert "3 trees have other words than the gold trees" in other.err
+
+
+def test_unknown_names(prpn: Command, gold: Path, work: Path) -> None:
+    cause = "no protocol is called 'klien': choose from klein, released"
+    assert_refused(prpn("evaluate", gold, "--protocol", "klien"), 2, cause)
+    assert prpn("evaluate", gold, "--average", "-m", work / "model").status == 2
+    assert_refused(prpn("evaluate", gold, "--max-words", 1), 1, "no sentence is left to score")
+
+
+def test_average(prpn: Command, tmp_path: Path) -> None:
+    for name, trees in {
+        "1": "(a (b c))\n\n((a b) (c d))\n",
+        "2": "(a (b c))\n\n((a b) (c d))\n",
+        "3": "((a b) c)\n\n(a (b (c d)))\n",
+    }.items():
+        (tmp_path / name).write_text(trees)
+    files = [tmp_path / name for name in "123"]
+    assert prpn("average", *files).out == files[0].read_text()
+    assert prpn("average", files[0]).out == files[0].read_text()
+    heavy = prpn("average", *files, "--weight", 1, "--weight", 1, "--weight", 3)
+    assert heavy.out == files[2].read_text()
+    assert prpn("average", *files, "--weight", 1).status == 2
+    assert prpn("average", *files, "--weight", 1, "--weight", -1, "--weight", 1).status == 2
+    (tmp_path / "3").write_text("((a b) c)\n")
+    shorter = prpn("average", *files)
+    assert shorter.status == 1
+    assert f"3: ends before {files[0]}:2" in shorter.err
