@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from prpn import demo
+from prpn.baselines.trees import baselines
+from prpn.trees.protocols import PROTOCOLS
 
 
 def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,9 +19,14 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     for _ in range(2):  # a second call replaces what the first left
         demo.main()
         shown = capsys.readouterr().out
-        rows = [line for line in shown.splitlines() if any(name in line for name in ("unigram", "LSTM  ", "PRPN  "))]
+        language = shown[: shown.index("MASC, even lines")].splitlines()
+        rows = [line for line in language if any(name in line for name in ("unigram", "LSTM  ", "PRPN  "))]
         assert [row.split()[1] for row in rows] == ["unigram", "LSTM", "PRPN"]
         assert all(sentence.split()[-1] in shown for sentence in demo.SENTENCES)
         assert "└" in shown
         assert "prpn train quick-word" in shown
+        assert "MASC, even lines: 2,282 sentences" in shown
+        scores = shown[len("\n".join(language)) :]
+        assert all(f"\n {name} " in scores for name in (*baselines("paper"), "PRPN"))
+        assert all(name in scores for name in PROTOCOLS)
     assert (tmp_path / "demo" / "mine.txt").exists()

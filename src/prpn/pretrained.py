@@ -24,7 +24,7 @@ from prpn.text.cache import default_cache
 from prpn.text.corpus import Progress, closed_lines, encode
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
-from prpn.training.checkpoint import load_weights, read_tensors, weights_of
+from prpn.training.checkpoint import arrays_of, load_weights, read_tensors
 from prpn.training.data import evaluation_batches
 from prpn.training.evaluate import CHUNK, LanguageScore, perplexity_of, score, token_losses
 from prpn.trees import Builder, Tree
@@ -48,8 +48,7 @@ class Model:
     @cached_property
     def parser(self) -> Parser:
         """The parsing network by itself."""
-        weights = {name: tensor.cpu().float().numpy() for name, tensor in weights_of(self.network).items()}
-        return Parser(self.recipe, self.vocabulary, weights)
+        return Parser(self.recipe, self.vocabulary, arrays_of(self.network))
 
     def scores(self, sentence: str | Sequence[str]) -> NDArray[np.float64]:
         """Distances before their activation, one a word: what trees are built from, since they hardly ever tie."""

@@ -209,3 +209,17 @@ def test_average(prpn: Command, tmp_path: Path) -> None:
     shorter = prpn("average", *files)
     assert shorter.status == 1
     assert f"3: ends before {files[0]}:2" in shorter.err
+
+
+def test_a_treebank_is_watched_and_changes_nothing(prpn: Command, work: Path, gold: Path, tmp_path: Path) -> None:
+    words = ["train", work / "tiny.toml", "--text", work / "text.txt"]
+    assert prpn(*words, "--out", tmp_path / "watched", "--treebank", gold).status == 0
+    lines = [json.loads(line) for line in (tmp_path / "watched" / "metrics.jsonl").read_text().splitlines()]
+    assert all(set(line["treebank_f1"]) == {"released", "kim"} for line in lines)
+    evaluated = json.loads(prpn("evaluate", gold, "-m", tmp_path / "watched", "--json").out)["systems"]["watched"]
+    best = next(line for line in reversed(lines) if line["best"])
+    assert best["treebank_f1"]["kim"] == pytest.approx(evaluated["kim"]["f1"])
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (tmp_path / "watched", work / "model")]
+    assert weights[0] == weights[1]
+    plain = ["--set", "model.parsing=false", "--out", tmp_path / "plain"]
+    assert_refused(prpn(*words, *plain, "--treebank", gold), 2, "no parsing network, so no trees to watch")

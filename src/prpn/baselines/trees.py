@@ -43,9 +43,11 @@ def balanced(words: Sequence[str]) -> Tree:
 
 def random_tree(words: Sequence[str], random: Random) -> Tree:
     """One of all binary trees, each with the same probability."""
+    if not words:
+        return _tree(words, [])
     steps = random.permutation([1] * (len(words) - 1) + [-1] * len(words))
     lowest = int(np.argmin(np.cumsum(steps)))
-    is_node = np.roll(steps, -1 - lowest) == 1 if len(words) else steps
+    is_node = np.roll(steps, -1 - lowest) == 1
     spans: list[tuple[int, int]] = []
     awaited: list[tuple[int, int]] = []  # (index of the span, children it still lacks), outermost first
     position = 0

@@ -22,6 +22,10 @@ def train(
     valid: Annotated[
         str | None, typer.Option(metavar="FILE", help="Held-out text (default: the end of the text).")
     ] = None,
+    treebank: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Trees to score at each evaluation: watched, never used to choose weights."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Model folder to make (default: runs/RECIPE).")
     ] = None,
@@ -57,6 +61,7 @@ def train(
         out or Path("runs") / chosen.name,
         texts=text or [],
         validation=valid,
+        treebanks=treebank or [],
         tokenized=tokenized,
         initial=init,
         resume=resume,

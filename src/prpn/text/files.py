@@ -30,6 +30,14 @@ Observer = Callable[[bytes], object]
 """Is shown every block of decompressed bytes, in order: to hash, to copy or to count them."""
 
 
+class LineError(InputError):
+    """A line that is not text; `legible` is what can be read of it all the same."""
+
+    def __init__(self, error: InputError, line: bytes) -> None:
+        ValueError.__init__(self, str(error))
+        self.legible = line.decode(errors="replace")
+
+
 def place_of(path: str | Path) -> str:
     """How messages call the input."""
     return "standard input" if str(path) == STANDARD_INPUT else str(path)
@@ -64,7 +72,7 @@ def read_pieces(
         raise InputError(place, "the input is empty", "give a text with one sentence a line")
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, str | InputError]]:
+def read_lines(path: str | Path) -> Iterator[tuple[int, str | LineError]]:
     """(line number, whole line): for input that is answered line by line.
 
     A line that is not text comes as the error it is, so that the others keep their places; no line at all is no error.
@@ -72,15 +80,15 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str | InputError]]:
     place = place_of(path)
     with _open(path, None) as stream:
         for number, block in enumerate(iter(stream.readline, b""), 1):
-            line: str | InputError
+            line: str | LineError
             try:
                 text = _without_byte_order_mark(block, place) if number == 1 else block
                 line = text.decode().removesuffix("\n").removesuffix("\r" if text.endswith(b"\n") else "")
                 _refuse_binary(line, f"{place}:{number}")
             except UnicodeDecodeError as error:
-                line = _not_utf8(f"{place}:{number}", error.object[error.start])
+                line = LineError(_not_utf8(f"{place}:{number}", error.object[error.start]), block)
             except InputError as error:
-                line = error
+                line = LineError(error, block)
             yield number, line
 
 

@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -27,6 +29,11 @@ def weights_of(network: PRPN) -> dict[str, Tensor]:
     """Parameters and batch-norm statistics by name; a tied decoder is not stored twice."""
     tied = {"decoder.weight"} if network.config.tied else set()
     return {name: tensor for name, tensor in network.state_dict().items() if name not in tied}
+
+
+def arrays_of(network: PRPN) -> dict[str, NDArray[np.float32]]:
+    """The weights as numpy arrays."""
+    return {name: tensor.detach().cpu().float().numpy() for name, tensor in weights_of(network).items()}
 
 
 def load_weights(network: PRPN, weights: Mapping[str, Tensor], place: str) -> None:

@@ -62,9 +62,9 @@ def prepare(
     return Data(vocabulary, corpus, encode([validation], tokenizer, vocabulary, cache, progress))
 
 
-def embedded_corpus(name: str) -> Path:
-    """The text of a corpus that comes with the package."""
-    path = Path(str(resources.files("prpn") / "corpora" / name / f"{name}.txt"))
+def embedded_corpus(name: str, suffix: str = "txt") -> Path:
+    """The text, or the `trees`, of a corpus that comes with the package."""
+    path = Path(str(resources.files("prpn") / "corpora" / name / f"{name}.{suffix}"))
     if not path.is_file():
         raise InputError(name, "no such embedded corpus", "give --text FILE")
     return path

@@ -37,12 +37,15 @@ from prpn.training.metrics import Metrics
 from prpn.training.position import Position
 from prpn.training.schedule import learning_rate
 from prpn.training.signals import stop_requests
+from prpn.training.watch import TreebankWatch
 
 
 class Trainer:
     """One run in one model folder."""
 
-    def __init__(self, recipe: Recipe, data: Data, network: PRPN, folder: Path) -> None:
+    def __init__(
+        self, recipe: Recipe, data: Data, network: PRPN, folder: Path, watch: TreebankWatch | None = None
+    ) -> None:
         self.recipe, self.config, self.data, self.folder = recipe, recipe.training, data, folder
         self.network, self.device = network, network.decoder.bias.device
         self.optimizer = torch.optim.Adam(
@@ -58,6 +61,7 @@ class Trainer:
         self.state: State | None = None
         self.batches_an_epoch = len(training_batches(self.config, data, 0))
         self.metrics = Metrics(folder)
+        self.watch = watch
 
     @property
     def checkpoint(self) -> Path:
@@ -163,6 +167,7 @@ class Trainer:
             better = estimate.loss < position.best_loss
             if better:
                 write_tensors(self.best_weights, weights_of(self.network))
+            trees = self.watch(self.network) if self.watch is not None else {}
         position.best_loss = min(position.best_loss, estimate.loss)
         position.best_step = position.step if better else position.best_step
         position.without_gain = 0 if better else position.without_gain + 1
@@ -178,11 +183,13 @@ class Trainer:
                 "validation_loss_estimate": estimate.loss,
                 "validation_perplexity_estimate": estimate.perplexity,
                 "best": better,
+                **({"treebank_f1": trees} if trees else {}),
             }
         )
         position.nats, position.nats_tokens = 0.0, 0
         text = loss_text(estimate.loss, display.in_characters)
-        display.say(f"step {position.step:,}: held-out {text} (estimate){', the best so far' if better else ''}")
+        seen = "".join(f"; {name} F1 {f1:.1f}" for name, f1 in trees.items())
+        display.say(f"step {position.step:,}: held-out {text} (estimate){', the best so far' if better else ''}{seen}")
         return estimate.loss
 
     def _end_epoch(self, held_out: float) -> None:

@@ -20,6 +20,7 @@ from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
 from prpn.training.loop import Trainer
 from prpn.training.record import commit, peak_memory_gib, protocol, score_json, write_card, write_record
+from prpn.training.watch import TreebankWatch
 
 
 def train(
@@ -28,6 +29,7 @@ def train(
     *,
     texts: Sequence[str] = (),
     validation: str | None = None,
+    treebanks: Sequence[str] = (),
     tokenized: bool = False,
     initial: Path | None = None,
     resume: bool = False,
@@ -43,13 +45,14 @@ def train(
         data = prepare(
             recipe, texts, validation, tokenized=tokenized, vocabulary=vocabulary, progress=progress
         )  # fmt: skip
+    watch = TreebankWatch(treebanks, recipe, data.vocabulary) if treebanks else None
     torch.manual_seed(recipe.training.seed)
     network = PRPN(recipe.model, len(data.vocabulary)).to(place)
     if initial:
         weights, _ = read_tensors(initial / "model.safetensors")
         load_weights(network, weights, str(initial))
     _make(folder)
-    trainer = Trainer(recipe, data, network, folder)
+    trainer = Trainer(recipe, data, network, folder, watch)
     in_characters = recipe.text.tokenizer == "characters"
     display = Display(trainer.total_steps, in_characters, quiet)
     if resume and trainer.checkpoint.exists():

@@ -10,6 +10,7 @@ O(n) array operations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,13 +24,18 @@ from prpn.trees.tree import Tree
 
 def average(trees: Sequence[Tree], weights: Sequence[float] | None = None) -> Tree:
     """Find the binary tree with the most votes of trees over the same words."""
+    if not trees:
+        raise ConfigError("no trees to average: give one or more")
     weights = [1.0] * len(trees) if weights is None else weights
-    if not trees or len(weights) != len(trees):
+    if len(weights) != len(trees):
         raise ConfigError(f"{len(weights)} weights for {len(trees)} trees: give one for each")
+    for weight in weights:
+        if not 0 <= weight < math.inf:
+            raise ConfigError(f"weight {weight} of a tree: give a finite number, 0 or more")
     words = trees[0].words
-    for tree in trees:
-        if len(tree) != len(words):
-            raise InputError("average", f"trees of {len(words)} and of {len(tree)} words", "give the same sentence")
+    for number, tree in enumerate(trees, 1):
+        if tree.words != words:
+            raise InputError("average", f"tree {number} is not over the words of tree 1", "give the same sentence")
     size = len(words)
     votes = np.zeros((size + 1, size + 1))
     for tree, weight in zip(trees, weights, strict=True):

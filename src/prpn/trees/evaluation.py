@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prpn.baselines.trees import RANDOM_BASELINES, baselines, left, right
-from prpn.errors import InputError
+from prpn.errors import ConfigError, InputError
 from prpn.parser import Parser, Scores
 from prpn.trees.average import average
 from prpn.trees.cleaning import Treebank
@@ -124,9 +124,11 @@ def evaluate(
     progress: Progress | None = None,
 ) -> Evaluation:
     """Score systems beside all baselines; the trees of each are in the order of the sentences that count."""
-    golds = [sentence.tree for sentence in treebank.counted()]
-    if not golds:
-        raise InputError(treebank.name, "no sentence is left to score", "raise --max-words, or choose another --keep")
+    golds = gold_trees(treebank, protocols)
+    names = [system.name for system in systems]
+    repeated = [name for name, times in Counter([*baselines(builder), *names]).items() if times > 1]
+    if repeated:
+        raise ConfigError(f"two systems are called '{repeated[0]}': rename one; baselines have their names already")
     brackets, bootstrap = GoldBrackets(golds, protocols), Bootstrap(len(golds))
     sizes = {_range(*r): within for r in LENGTHS if (within := _within(brackets.lengths, *r)).any()}
     result = Evaluation(treebank, builder)
@@ -149,7 +151,6 @@ def evaluate(
         result.by_label[system.name] = _recall_by_label(golds, system.draws)
         if progress is not None:
             progress(len(golds))
-    names = [system.name for system in systems]
     pairs = [(name, control) for name in names for control in ("right", "random-distances")]
     for one, other in [*pairs, *((later, earlier) for earlier, later in combinations(names, 2))]:
         result.differences.setdefault(one, {})[other] = {
@@ -176,7 +177,9 @@ def evaluate_parsers(
     progress: Progress | None = None,
 ) -> Evaluation:
     """Parse the words of a treebank with each model, then `evaluate`."""
-    sentences = [sentence.tree.words for sentence in treebank.counted()]
+    if with_average and not parsers:
+        raise ConfigError("no model to average: give one or more")
+    sentences = [gold.words for gold in gold_trees(treebank, protocols)]
     used = {name: builder or parser.builder for name, parser in parsers.items()}
     systems, diagnoses = [], {}
     for name, parser in parsers.items():
@@ -196,6 +199,19 @@ def evaluate_parsers(
     return result
 
 
+def gold_trees(treebank: Treebank, protocols: Sequence[Protocol]) -> list[Tree]:
+    """Give the gold trees that are scored, at least one by each protocol."""
+    golds = [sentence.tree for sentence in treebank.counted()]
+    if not golds:
+        raise InputError(treebank.name, "no sentence is left to score", "raise --max-words, or choose another --keep")
+    longest = max(map(len, golds))
+    for protocol in protocols:
+        if longest < protocol.fewest_words:
+            cause = f"no sentence of {protocol.fewest_words} or more words is left to score by {protocol.name}"
+            raise InputError(treebank.name, cause, "raise --max-words, or choose another --protocol")
+    return golds
+
+
 def baseline_systems(golds: Sequence[Tree], builder: Builder, progress: Progress | None = None) -> list[System]:
     """Draw the trees of all baselines, always the same ones."""
     found = []
@@ -209,27 +225,27 @@ def baseline_systems(golds: Sequence[Tree], builder: Builder, progress: Progress
 
 
 def diagnose(trees: Sequence[Tree], scores: Sequence[Scores], parser: Parser, builder: Builder) -> Diagnosis:
-    """Look for the ways in which a parser fails without any gold tree."""
+    """Look, without any gold tree, for the ways in which a parser fails; of one sentence or more."""
     overlap = PROTOCOLS["kim-corpus"]
-    ties = [has_ties(found, builder) for found in scores if len(found) > 1]
-    saturated = parser.saturated(np.concatenate(scores)) if scores else np.zeros(1)
     free = [tree for tree in trees if len(tree) > 2]  # shorter ones have no choice
+    ties = [has_ties(found, builder) for found in scores if len(found) > 2]
     return Diagnosis(
         left_overlap=f1_between(free, [left(tree.words) for tree in free], overlap) if free else 0.0,
         right_overlap=f1_between(free, [right(tree.words) for tree in free], overlap) if free else 0.0,
         mean_depth=float(np.mean([tree.depth() for tree in trees])),
         tied_sentences=100 * float(np.mean(ties or [False])),
-        saturated_distances=100 * float(np.mean(saturated)),
+        saturated_distances=100 * float(np.mean(parser.saturated(np.concatenate(scores)))),
     )
 
 
-def _inner(tree: Tree) -> set[tuple[tuple[int, int], str]]:
-    """Give span and label of each distinct constituent that is longer than a word and shorter than its sentence."""
-    return {
+def _inner(tree: Tree) -> list[tuple[tuple[int, int], str]]:
+    """List span and label of each distinct constituent that is longer than a word and shorter than its sentence."""
+    found = [
         ((start, end), category(label))
         for start, end, label in tree.constituents
         if label and 1 < end - start < len(tree)
-    }
+    ]
+    return list(dict.fromkeys(found))  # in order, so that labels of equal counts are listed alike each time
 
 
 def _recall_by_label(golds: Sequence[Tree], draws: Sequence[Sequence[Tree]]) -> dict[str, float]:

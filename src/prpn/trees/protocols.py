@@ -84,11 +84,12 @@ PROTOCOLS = {
 
 
 def protocols_named(names: Iterable[str]) -> list[Protocol]:
-    """Protocols by their names, all of them if there is none."""
-    unknown = [name for name in names if name not in PROTOCOLS]
+    """Protocols by their names, each once; all of them if there is none."""
+    chosen = list(dict.fromkeys(names)) or list(PROTOCOLS)
+    unknown = [name for name in chosen if name not in PROTOCOLS]
     if unknown:
         raise ConfigError(f"no protocol is called '{unknown[0]}': choose from {', '.join(PROTOCOLS)}")
-    return [PROTOCOLS[name] for name in names] or list(PROTOCOLS.values())
+    return [PROTOCOLS[name] for name in chosen]
 
 
 def unwrapped(tree: Tree) -> list[Span]:

@@ -90,7 +90,8 @@ class Bootstrap:
         )  # (B, columns)
         if protocol.over_corpus:
             return 100 * corpus_figures(sums.reshape(len(sums), -1, 3))[..., 2].mean(axis=1)
-        return 100 * sums[:, :-1].mean(axis=1) / np.maximum(sums[:, -1], 1)
+        total, drawn = sums[:, :-1].mean(axis=1), sums[:, -1]
+        return 100 * np.where(drawn > 0, total / np.maximum(drawn, 1), 1.0)  # without sentences as `figures`
 
 
 def figures(
