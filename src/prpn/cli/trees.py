@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from prpn.cli.options import Json, SomeModel, Tokenized, app, print_json
 from prpn.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from prpn.parser import Parser
+    from prpn.trees.cleaning import Treebank
+    from prpn.trees.evaluation import Evaluation
 
 BuilderName = Literal["paper", "unbiased"]
 Builder = Annotated[
@@ -159,7 +164,7 @@ def evaluate(
     loaded = _load(treebank, skip_broken, as_json, keep=keep, maximum=max_words)
     with counting("scoring", None, as_json) as progress:
         result = evaluate_parsers(loaded, parsers, chosen, builder, with_average=average, progress=progress)
-    _show(result, as_json)
+    _show(result, as_json, treebank, parsers)
 
 
 @app.command(no_args_is_help=True)
@@ -196,7 +201,7 @@ def score(
             print(f"prpn: {path}: {read.reworded:,} trees have other words than the gold trees", file=sys.stderr)
     with counting("scoring", None, as_json) as progress:
         result = run(loaded, systems, chosen, builder, progress)
-    _show(result, as_json)
+    _show(result, as_json, [gold], {})
 
 
 @app.command(no_args_is_help=True)
@@ -241,7 +246,7 @@ def _names(paths: list[Path]) -> list[str]:
     return [name if taken.count(name) == 1 else f"./{path}" for name, path in zip(short, paths, strict=True)]
 
 
-def _load(paths: list[str], skip_broken: bool, quiet: bool = False, **cleaning: Any) -> Any:
+def _load(paths: list[str], skip_broken: bool, quiet: bool = False, **cleaning: Any) -> Treebank:
     from prpn.report.progress import counting
     from prpn.trees.cleaning import Cleaning, load_treebank
 
@@ -254,10 +259,22 @@ def _load(paths: list[str], skip_broken: bool, quiet: bool = False, **cleaning: 
     return loaded
 
 
-def _show(result: Any, as_json: bool) -> None:
+def _show(result: Evaluation, as_json: bool, paths: list[str], parsers: Mapping[str, Parser]) -> None:
+    from prpn import provenance
     from prpn.report.evaluation import print_evaluation
+    from prpn.trees.treebank import files_of
 
-    if as_json:
-        print_json(result.to_json())
-    else:
+    if not as_json:
         print_evaluation(result)
+        return
+    origin = {
+        "command": provenance.command(),
+        "commit": provenance.commit(),
+        "treebank_sha256": provenance.checksum(files_of(paths)),
+        "models": {
+            name: {"recipe": parser.recipe.name, "seed": parser.recipe.training.seed}
+            for name, parser in parsers.items()
+        },
+        "machine": provenance.machine(),
+    }
+    print_json(result.to_json() | origin)

@@ -1,26 +1,31 @@
-"""An evaluation as tables in the terminal; what they leave out is in its JSON."""
+"""An evaluation as tables in the terminal; what they leave out is in its JSON.
+
+Names are the user's, so they are shown letter by letter: what rich takes for markup in a plain string is part of them.
+Where a table is wider than the terminal, cells go on in the next line: a number that is cut off reads as another one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from prpn.trees.evaluation import Evaluation
 
 LABELS = 8
 """Labels shown, the most frequent ones."""
-PLAIN_WIDTH = 120
-"""Columns where there is no terminal."""
+PLAIN_WIDTH = 132
+"""Columns where there is no terminal: enough for two names of twenty letters and five intervals from −100 to 100."""
 
 
 def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> None:
     """Print all tables on standard output."""
-    out = console or Console(highlight=False)
+    out = console or Console(highlight=False, emoji=False)
     if not out.is_terminal:
-        out = Console(highlight=False, width=PLAIN_WIDTH, file=out.file)
+        out = Console(highlight=False, emoji=False, width=PLAIN_WIDTH, file=out.file)
     counted, cleaning = evaluation.treebank.counted(), evaluation.treebank.cleaning
     limit = f" of at most {cleaning.maximum} words" if cleaning.maximum else ""
     words = sum(len(sentence.tree) for sentence in counted)
@@ -48,7 +53,7 @@ def _tables(evaluation: Evaluation) -> Iterable[RenderableType]:
     main = _table("F1 and its 95 % interval", "system", *protocols)
     for name, found in evaluation.systems.items():
         cells = [f"{f.f1:.2f}\n[dim]{f.low:.1f}–{f.high:.1f}[/dim]" for f in found.values()]
-        main.add_row(name, *cells, style="bold" if name in evaluation.differences else "")
+        main.add_row(Text(name), *cells, style="bold" if name in evaluation.differences else "")
     yield main
 
     first = protocols[0]
@@ -57,22 +62,27 @@ def _tables(evaluation: Evaluation) -> Iterable[RenderableType]:
     for name, found in evaluation.systems.items():
         by_length = evaluation.by_length[name][first]
         cells = [f"{by_length[length]:.2f}" if length in by_length else "–" for length in evaluation.lengths]
-        detail.add_row(name, f"{found[first].precision:.2f}", f"{found[first].recall:.2f}", *cells)
+        detail.add_row(Text(name), f"{found[first].precision:.2f}", f"{found[first].recall:.2f}", *cells)
     yield detail
 
     if shown := list(evaluation.labels)[:LABELS]:
         labels = _table("recall by gold label, whole sentences left out", "system", *shown)
         labels.add_row("constituents", *(f"{evaluation.labels[label]:,}" for label in shown), style="dim")
         for name, recall in evaluation.by_label.items():
-            labels.add_row(name, *(f"{recall[label]:.1f}" for label in shown))
+            labels.add_row(Text(name), *(f"{recall[label]:.1f}" for label in shown))
         yield labels
 
     if evaluation.differences:
-        gaps = _table("difference of F1 on the same resamples (paired bootstrap)", "system", "against", *protocols)
+        gaps = _table(
+            "difference of F1 and its 95 % interval, on the same resamples (paired bootstrap)",
+            "system",
+            "against",
+            *protocols,
+        )
         for name, others in evaluation.differences.items():
             for other, by_protocol in others.items():
-                cells = [f"{d.difference:+.2f}\n[dim]{d.low:+.1f}…{d.high:+.1f}[/dim]" for d in by_protocol.values()]
-                gaps.add_row(name, other, *cells)
+                cells = [f"{d.difference:+.2f}\n[dim]{d.low:+.1f}, {d.high:+.1f}[/dim]" for d in by_protocol.values()]
+                gaps.add_row(Text(name), Text(other), *cells)
         yield gaps
 
     if evaluation.seeds:
@@ -86,13 +96,13 @@ def _tables(evaluation: Evaluation) -> Iterable[RenderableType]:
         shape = _table("shape of the trees, in percent but for depth", "model", *headings)
         for name, d in evaluation.diagnoses.items():
             values = (d.left_overlap, d.right_overlap, d.mean_depth, d.tied_sentences, d.saturated_distances)
-            shape.add_row(name, *(f"{value:.1f}" for value in values))
+            shape.add_row(Text(name), *(f"{value:.1f}" for value in values))
         yield shape
 
 
 def _table(title: str, first: str, *headings: str) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first)
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "against" else "right")
+    for heading in (first, *headings):
+        justify: JustifyMethod = "left" if heading in (first, "against") else "right"
+        table.add_column(Text(heading), justify=justify, overflow="fold")
     return table

@@ -1,6 +1,8 @@
-"""Tables made from the recorded runs in results/, so that no number in the README is typed by hand.
+"""Tables made from the records in results/, so that no number in the README is typed by hand.
 
-python -m prpn.report.tables README.md results     rewrites what stands between the two markers
+    python -m prpn.report.tables README.md results     rewrites what stands between the markers
+
+A record with `systems` is an evaluation of trees, as `prpn evaluate --json` prints it; any other is a training run.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ from typing import Any
 
 from prpn.text.atomic import replacing
 
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+RUNS, TREES = "results", "trees"
+"""Names of the parts that are generated."""
+CONTROLS = ("right", "random-distances")
+"""Baselines that stand beside the models in the README; all are in the record."""
 
 
 def results_table(folder: Path) -> str:
@@ -21,15 +26,35 @@ def results_table(folder: Path) -> str:
         "| run | validation perplexity | bits per character | steps | time | memory | ended | seed |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    rows += [_row(path.stem, json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
+    return "\n".join([*rows, *(_row(name, record) for name, record in _records(folder) if "systems" not in record)])
+
+
+def trees_table(folder: Path) -> str:
+    """One row a system of a recorded evaluation: F1 by protocol, with the interval."""
+    records = [(name, record) for name, record in _records(folder) if "systems" in record]
+    protocols = list(next(iter(records[0][1]["systems"].values()))) if records else []
+    rows = [f"| evaluation | builder | system | {' | '.join(protocols)} |", "|---" * (3 + len(protocols)) + "|"]
+    for name, record in records:
+        for system, figures in record["systems"].items():
+            if system in CONTROLS or system in record["differences"]:
+                cells = [f"{f['f1']:.2f} ({f['low']:.1f}–{f['high']:.1f})" for f in figures.values()]
+                place = f"[{name}](results/{name}.json)"
+                rows.append(f"| {place} | {record['builder']} | {system} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
-def with_results(text: str, table: str) -> str:
-    """The text with the table between its markers."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+def with_tables(text: str, folder: Path) -> str:
+    """The text with the tables between their markers."""
+    for name, table in ((RUNS, results_table(folder)), (TREES, trees_table(folder))):
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        if begin in text:
+            before, _, rest = text.partition(begin)
+            text = f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
+    return text
+
+
+def _records(folder: Path) -> list[tuple[str, dict[str, Any]]]:
+    return [(path.stem, json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
 
 
 def _row(name: str, record: dict[str, Any]) -> str:
@@ -43,6 +68,6 @@ def _row(name: str, record: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     page, results = Path(sys.argv[1]), Path(sys.argv[2])
-    content = with_results(page.read_text(encoding="utf-8"), results_table(results))
+    content = with_tables(page.read_text(encoding="utf-8"), results)
     with replacing(page) as file:
         file.write(content.encode())

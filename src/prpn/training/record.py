@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from prpn import kernels
+from prpn import kernels, provenance
 from prpn.config import Recipe
 from prpn.text.atomic import replacing
 from prpn.training.data import Data
@@ -23,11 +19,8 @@ from prpn.training.evaluate import LanguageScore
 def machine() -> dict[str, Any]:
     """What the run ran on, as far as it matters to speed and to repeating it."""
     return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
+        **provenance.machine(),
         "threads": torch.get_num_threads(),
-        "system": platform.system(),
-        "python": platform.python_version(),
         "torch": torch.__version__,
         "kernels": kernels.in_use(),
     }
@@ -39,20 +32,6 @@ def peak_memory_gib() -> float:
 
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
-
-
-def commit() -> str | None:
-    """The commit of the source this runs from, with `+` when the source was changed since; None outside a checkout."""
-    source = Path(__file__).parent
-
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=source, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        git("ls-files", "--error-unmatch", __file__)  # else an environment inside some other project's checkout
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", str(source.parent)) else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None
 
 
 def score_json(score: LanguageScore) -> dict[str, Any]:
@@ -70,7 +49,7 @@ def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore,
     """Write record.json: the whole run in one file, fit to be kept among the results."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     record = {
-        "command": shlex.join(["prpn", *sys.argv[1:]]),
+        "command": provenance.command(),
         **outcome,
         "recipe": recipe.to_json(),
         "data": {
@@ -126,11 +105,3 @@ def write_card(folder: Path, recipe: Recipe, data: Data, final: LanguageScore, o
 
 def _on(flag: bool) -> str:
     return "on" if flag else "off"
-
-
-def _processor() -> str:
-    try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
-            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()

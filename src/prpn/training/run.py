@@ -12,6 +12,7 @@ import torch
 from prpn.config import Recipe, read_saved_recipe, save_recipe
 from prpn.errors import ConfigError, InputError, PrpnError
 from prpn.model import PRPN
+from prpn.provenance import commit
 from prpn.report.progress import counting
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import load_weights, read_tensors
@@ -19,7 +20,7 @@ from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
 from prpn.training.loop import Trainer
-from prpn.training.record import commit, peak_memory_gib, protocol, score_json, write_card, write_record
+from prpn.training.record import peak_memory_gib, protocol, score_json, write_card, write_record
 from prpn.training.watch import TreebankWatch
 
 

@@ -21,6 +21,8 @@ from prpn.trees.brackets import Constituent
 from prpn.trees.families import split_spans
 from prpn.trees.tree import Tree
 
+LONGEST = 3_000
+
 
 def average(trees: Sequence[Tree], weights: Sequence[float] | None = None) -> Tree:
     """Find the binary tree with the most votes of trees over the same words."""
@@ -37,6 +39,9 @@ def average(trees: Sequence[Tree], weights: Sequence[float] | None = None) -> Tr
         if tree.words != words:
             raise InputError("average", f"tree {number} is not over the words of tree 1", "give the same sentence")
     size = len(words)
+    if size > LONGEST:
+        cause = f"a sentence of {size:,} words, and votes for all its spans need memory for their square"
+        raise InputError("average", cause, f"leave out sentences of more than {LONGEST:,} words")
     votes = np.zeros((size + 1, size + 1))
     for tree, weight in zip(trees, weights, strict=True):
         for span in set(tree.spans()):

@@ -10,8 +10,9 @@ so a tree is its words plus the half-open spans [start, end) of its constituents
 children and left before right, spans need no pointers: which one contains which is implied, even for a constituent
 whose only child is another one over the same words. Nothing here recurses, so depth is no limit.
 
-Brackets inside words are written -LRB- and -RRB-, as in the Penn Treebank, and turned back when read. White space
-inside a word (a model of characters has such words) is written ▁, so that a tree always is one line; it stays ▁.
+Brackets inside words and labels are written -LRB- and -RRB-, as in the Penn Treebank, and turned back in words when
+read. White space inside a word (a model of characters has such words) is written ▁, so that a tree always is one line;
+it stays ▁.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def bracketed(words: Sequence[str], constituents: Iterable[Constituent]) -> list
     opening: list[list[str]] = [[] for _ in words]
     closing = [0] * len(words)
     for start, end, label in constituents:
-        opening[start].append("(" if label is None else f"({label} ")
+        opening[start].append("(" if label is None else f"({label.translate(_ESCAPES)} ")
         closing[end - 1] += 1
     return [
         "".join(before) + word.translate(_ESCAPES) + ")" * after

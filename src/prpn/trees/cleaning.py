@@ -1,8 +1,8 @@
 """From a tree as annotated to the words and brackets that are scored: every step has a name.
 
-    empty elements   traces and the like, which nobody says: tag -NONE-, or a word such as *T*-1 or *pro*
+    empty elements   traces and the like, which nobody says: tag -NONE-, or a word such as *T*-1, *-2 or *pro*
     words            `penn`      leaves with one of the 36 Penn word tags: no punctuation, no $ and #
-                     `unicode`   leaves that are not made of punctuation and symbols (Unicode P… and S…) only
+                     `unicode`   leaves not made of punctuation and symbols (Unicode P… and S…) only, nor empty elements
                      `all`       every leaf that is not an empty element
                      `auto`      `penn` if most leaves of the first trees have Penn tags, else `unicode`
     case, digits     as a model's text settings write them; a model does that itself when it parses
@@ -31,7 +31,7 @@ from prpn.trees.penn_tags import EMPTY_TAG, PENN_TAGS, PENN_WORD_TAGS, category
 from prpn.trees.tree import Tree
 from prpn.trees.treebank import SAMPLE, PlacedTree, raise_error, read_treebank
 
-_EMPTY_WORD = re.compile(r"\*[^*\s]+\*(-\d+)?|\*-\d+")
+_EMPTY_WORD = re.compile(r"\*[^*]+\*([-=]\d+)?|\*[-=]\d+")
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,9 @@ def rule_for(trees: Sequence[Tree]) -> Literal["penn", "unicode"]:
 def clean(placed: PlacedTree, words: Literal["penn", "unicode", "all"], normalize: Callable[[str], str]) -> Sentence:
     """Cut a tree down to the words that count; their tags go, all other labels stay."""
     tree, tags = placed.tree, placed.tree.tags()
-    spoken = [not is_empty(word, tag) for word, tag in zip(tree.words, tags, strict=True)]
-    counts = [a and _counts(word, tag, words) for a, word, tag in zip(spoken, tree.words, tags, strict=True)]
+    leaves = list(zip(tree.words, tags, strict=True))
+    counts = [_counts(word, tag, words) for word, tag in leaves]
+    spoken = [a or not is_empty(word, tag) for a, (word, tag) in zip(counts, leaves, strict=True)]
     kept = restrict(without_tags(tree), counts)
     normal = Tree(tuple(map(normalize, kept.words)), kept.constituents)
     return Sentence(placed.place, normal, tuple(compress(counts, spoken)))
@@ -140,4 +141,4 @@ def without_tags(tree: Tree) -> Tree:
 def _counts(word: str, tag: str | None, words: Literal["penn", "unicode", "all"]) -> bool:
     if words == "penn":
         return tag is not None and category(tag) in PENN_WORD_TAGS
-    return words == "all" or is_word(word)
+    return not is_empty(word, tag) and (words == "all" or is_word(word))

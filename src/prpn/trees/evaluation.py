@@ -225,7 +225,7 @@ def baseline_systems(golds: Sequence[Tree], builder: Builder, progress: Progress
 
 
 def diagnose(trees: Sequence[Tree], scores: Sequence[Scores], parser: Parser, builder: Builder) -> Diagnosis:
-    """Look, without any gold tree, for the ways in which a parser fails; of one sentence or more."""
+    """Look at the trees of a parser, one or more, for the ways in which it fails; this takes no gold tree."""
     overlap = PROTOCOLS["kim-corpus"]
     free = [tree for tree in trees if len(tree) > 2]  # shorter ones have no choice
     ties = [has_ties(found, builder) for found in scores if len(found) > 2]

@@ -1,40 +1,46 @@
 """Reading treebanks: files and folders of bracketed trees, whatever their layout.
 
-    lines ── cut where brackets balance ──> one tree after the other ── labelled or not? ──> Tree
+    lines ── gathered while a bracket is open ── cut where brackets balance ── labelled or not? ──> Tree
 
 A tree may take many lines, a line may hold many trees. Labels are anything without brackets and spaces; the outermost
-bracket may have none, as in the Penn Treebank. A folder stands for all files in it, by name, that begin with a bracket.
+bracket may have none, as in the Penn Treebank. A folder stands for all files in it, by name, that begin with a bracket;
+what is hidden, by a dot, is left out.
 
 `(the (old man))` could be a tree of three words, or one word `man` with the labels `the` and `old`. So whether trees
 are labelled is decided once, from the first `SAMPLE` trees. A tree that follows the labelled form
 
     tree  =  ( [LABEL] tree … )  |  ( TAG word )          LABEL may be missing at the top only
 
-and has two words or more speaks for labels, one that does not follow it against them, and the majority wins. Without
-any evidence trees are labelled if all their tags are Penn tags. `labelled` overrides the decision.
+and has two words or more speaks for labels, one that does not follow it against them, and the majority wins. Against
+them speaks also `((the old) (man sat))`, a label-less bracket around words alone. Without any evidence trees are
+labelled if all their tags are Penn tags. `labelled` overrides the decision.
 
-Where a bracket is never closed, the rest of the file is inside it. Then a bracket in the first column of a line is
-taken to begin a tree: the tree before it is the broken one. Every character is looked at a bounded number of times.
+Where a bracket is never closed, the rest of the file is inside it. Then each bracket in the first column of a line is
+taken to begin a tree: the tree before it is the broken one. The same holds before the file has ended if the line begins
+like an earlier tree of the file, `(S` or `( (`, and none of these had a bracket in the first column inside. Where a
+bracket is closed that was never opened, or text stands outside of brackets, all that was gathered with it is broken,
+for one cannot know where the damage is. A line that is not text breaks its tree; its brackets count all the same.
+Every character is looked at a bounded number of times.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from prpn.errors import InputError
-from prpn.text.files import STANDARD_INPUT, place_of, read_lines
+from prpn.text.files import STANDARD_INPUT, LineError, place_of, read_blocks, read_lines
 from prpn.trees.brackets import TOKEN, assemble
 from prpn.trees.penn_tags import PENN_TAGS, category
 from prpn.trees.tree import Tree
 
 SAMPLE = 200
 """Trees that decide how all are read."""
-_COMMENT = re.compile(r"\*x\*")  # the legal notice that opens some files of the Penn Treebank
+_NOTICE = re.compile(r"\s*\*x\*")  # the legal notice that opens some files of the Penn Treebank
+_BEGINS_WITH_BRACKET = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|\*x\*[^\n]*\n)*+\(")
 
 OnBroken = Callable[[InputError], object]
 """Is told of a broken tree; it raises the error, or counts it."""
@@ -57,19 +63,24 @@ def read_treebank(
     paths: Sequence[str | Path], on_broken: OnBroken = raise_error, labelled: bool | None = None
 ) -> Iterator[PlacedTree]:
     """Give every tree of the files and folders, in order."""
-    texts = chain.from_iterable(_texts_of(path, on_broken) for path in files_of(paths))
-    sample = list(islice(texts, SAMPLE))
-    if labelled is None:
-        labelled = look_labelled(text.tokens for text in sample)
+    texts = chain.from_iterable(map(_texts_of, files_of(paths)))
+    sample: list[_Text | InputError] = []
+    sampled: list[Sequence[str]] = []
+    for text in texts:
+        sample.append(text)
+        if isinstance(text, _Text):
+            sampled.append(text.tokens)
+        if len(sampled) == SAMPLE:
+            break
+    labelled = look_labelled(sampled) if labelled is None else labelled
     found = False
     for text in chain(sample, texts):
-        try:
-            tree = text.tree(labelled)
-        except InputError as error:
-            on_broken(error)
-            continue
-        found = True
-        yield PlacedTree(text.place, tree)
+        tree = text if isinstance(text, InputError) else text.tree(labelled)
+        if isinstance(tree, InputError):
+            on_broken(tree)
+        else:
+            found = True
+            yield tree
     if not found:
         raise InputError(", ".join(map(place_of, paths)), "no tree in it", "a tree looks like (S (NP (NN dogs)) …)")
 
@@ -83,10 +94,10 @@ def files_of(paths: Sequence[str | Path]) -> list[str | Path]:
     """Name the files that paths stand for: a folder for those in it, at any depth, that begin with a bracket."""
     files: list[str | Path] = []
     for path in paths:
-        if str(path) == STANDARD_INPUT or not Path(path).is_dir():
+        if str(path) == STANDARD_INPUT or not _is_folder(path):
             files.append(path)
             continue
-        inside = sorted(Path(folder) / name for folder, _, names in os.walk(path) for name in names if name[0] != ".")
+        inside = sorted(file for file in Path(path).rglob("*") if file.is_file() and not _is_hidden(file, path))
         begins = [file for file in inside if _begins_with_bracket(file)]
         if not begins:
             raise InputError(str(path), "no file in this folder begins with a bracket", "name a folder with trees")
@@ -104,7 +115,7 @@ def look_labelled(trees: Iterable[Sequence[str]]) -> bool:
             evidence -= _is_tree(tokens)
             continue
         labels = [label for _, _, label in tree.constituents]
-        if None in labels[1:] or (labels[:1] == [None] and (0, len(tree)) != tree.constituents[1][:2]):
+        if None in labels[1:] or (labels[:1] == [None] and 1 < len(tree) == _parts_below_top(tree)):
             evidence -= 1
         elif len(tree) > 1:
             evidence += 1
@@ -114,52 +125,99 @@ def look_labelled(trees: Iterable[Sequence[str]]) -> bool:
 
 @dataclass
 class _Text:
-    """One tree as tokens, each with its line."""
+    """Tokens of a file, each with its line."""
 
     file: str
     tokens: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
 
-    @property
-    def place(self) -> str:
-        return f"{self.file}:{self.lines[0]}"
+    def place_of(self, position: int) -> str:
+        return f"{self.file}:{self.lines[position]}"
 
-    def tree(self, labelled: bool) -> Tree:
-        return Tree(*assemble(self.tokens, labelled, lambda i: f"{self.file}:{self.lines[i]}", self.place))
+    def tree(self, labelled: bool) -> PlacedTree | InputError:
+        place = self.place_of(0)
+        try:
+            return PlacedTree(place, Tree(*assemble(self.tokens, labelled, self.place_of, place)))
+        except InputError as error:
+            return error
 
     def cut(self, positions: Sequence[int]) -> Iterator[_Text]:
-        for start, end in zip([0, *positions], [*positions, len(self.tokens)], strict=True):
+        for start, end in pairwise([0, *positions, len(self.tokens)]):
             yield _Text(self.file, self.tokens[start:end], self.lines[start:end])
 
-
-def _texts_of(path: str | Path, on_broken: OnBroken) -> Iterator[_Text]:
-    """Cut a file where its brackets balance."""
-    file = place_of(path)
-    text, depth, first_column = _Text(file), 0, list[int]()
-    for number, line in read_lines(path):
-        if isinstance(line, InputError):
-            on_broken(line)
-            continue
-        if depth == 0 and _COMMENT.match(line):
-            continue
-        for token in TOKEN.finditer(line):
-            if depth == 0 and token[0] != "(":
-                what = "a bracket is closed that was never opened" if token[0] == ")" else f"'{token[0]}' is in no tree"
-                on_broken(InputError(f"{file}:{number}", what, "write each tree in brackets"))
-                break  # one report is enough for a line
-            if token[0] == "(":
-                if depth > 0 and token.start() == 0:
-                    first_column.append(len(text.tokens))
+    def balanced(self) -> Iterator[_Text | InputError]:
+        """One tree after the other; or the error, if there is more than trees."""
+        depth, ends = 0, []
+        for i, token in enumerate(self.tokens):
+            if depth == 0 and token != "(":
+                what = "a bracket is closed that was never opened" if token == ")" else f"'{token}' is in no tree"
+                return iter([InputError(self.place_of(i), what, "write each tree in brackets")])
+            if token == "(":
                 depth += 1
-            elif token[0] == ")":
+            elif token == ")":
                 depth -= 1
-            text.tokens.append(token[0])
-            text.lines.append(number)
-            if depth == 0:
-                yield text
-                text, first_column = _Text(file), []
-    if depth > 0:  # the caller finds which of the parts are broken, and why
+                if depth == 0:
+                    ends.append(i + 1)
+        return self.cut(ends if depth else ends[:-1])  # the caller finds what is wrong with the last
+
+    def has_words(self) -> bool:
+        """Tell whether there is more than brackets that open, with or without a label."""
+        return any("(" not in pair for pair in pairwise(self.tokens))
+
+
+def _texts_of(path: str | Path) -> Iterator[_Text | InputError]:
+    """Give what should be trees, and what cannot be any, in order."""
+    illegible: dict[int, LineError] = {}
+    for text in _gathered(path, illegible):
+        errors = [illegible[line] for line in text.lines if line in illegible] if illegible else []
+        yield from errors[:1] or text.balanced()
+
+
+def _gathered(path: str | Path, illegible: dict[int, LineError]) -> Iterator[_Text]:
+    """Gather lines until no bracket is open; those that are not text are noted."""
+    file, known_tops, flush_left = place_of(path), set[str](), False
+    text, depth, first_column, may_be_broken = _Text(file), 0, list[int](), False
+    for number, line in read_lines(path):
+        if isinstance(line, LineError):
+            illegible[number] = line
+            line = line.legible
+        if depth == 0 and _NOTICE.match(line):
+            continue
+        tokens = TOKEN.findall(line)
+        if depth > 0 and line.startswith("("):
+            may_be_broken = text.has_words() if not first_column else may_be_broken
+            first_column.append(len(text.tokens))
+            if may_be_broken and not flush_left and _top(tokens) in known_tops:
+                yield from islice(text.cut(first_column), len(first_column))
+                text, depth, first_column = _Text(file), 0, []
+        for token in tokens:
+            if token == "(":
+                depth += 1
+            elif token == ")" and depth > 0:
+                depth -= 1
+        text.tokens += tokens
+        text.lines += [number] * len(tokens)
+        if depth == 0 and tokens:
+            if text.tokens[0] == "(":
+                known_tops.add(_top(text.tokens))
+            flush_left = flush_left or bool(first_column)
+            yield text
+            text, first_column = _Text(file), []
+    if depth > 0:
         yield from text.cut(first_column)
+
+
+def _top(tokens: Sequence[str]) -> str:
+    """Name the label of the outermost bracket, or nothing."""
+    return next((token for token in tokens[1:2] if token not in "()"), "")
+
+
+def _parts_below_top(tree: Tree) -> int:
+    parts = end = 0
+    for part in tree.constituents[1:]:
+        if part.start >= end:
+            parts, end = parts + 1, part.end
+    return parts
 
 
 def _is_tree(tokens: Sequence[str]) -> bool:
@@ -170,13 +228,19 @@ def _is_tree(tokens: Sequence[str]) -> bool:
     return True
 
 
-def _begins_with_bracket(path: Path) -> bool:
+def _is_folder(path: str | Path) -> bool:
     try:
-        for _, line in read_lines(path):
-            if isinstance(line, InputError):
-                return False
-            if line.strip() and not _COMMENT.match(line):
-                return line.lstrip().startswith("(")
+        return Path(path).is_dir()
+    except OSError:  # a name that no file can have; opening it says so
+        return False
+
+
+def _is_hidden(file: Path, folder: str | Path) -> bool:
+    return any(name.startswith(".") for name in file.relative_to(folder).parts)
+
+
+def _begins_with_bracket(file: Path) -> bool:
+    try:
+        return _BEGINS_WITH_BRACKET.match(next(read_blocks(file), b"")) is not None
     except InputError:
         return False
-    return False
