@@ -188,6 +188,7 @@ def test_unknown_names(prpn: Command, gold: Path, work: Path) -> None:
     cause = "no protocol is called 'klien': choose from klein, released"
     assert_refused(prpn("evaluate", gold, "--protocol", "klien"), 2, cause)
     assert prpn("evaluate", gold, "--average", "-m", work / "model").status == 2
+    assert_refused(prpn("evaluate", gold, "-m", work / "model", "-m", work / "model"), 2, "is given twice")
     assert_refused(prpn("evaluate", gold, "--max-words", 1), 1, "no sentence is left to score")
 
 

@@ -241,6 +241,9 @@ def _names(paths: list[Path]) -> list[str]:
     from prpn.baselines.trees import baselines
     from prpn.trees.evaluation import AVERAGE
 
+    twice = [path for path in paths if paths.count(path) > 1]
+    if twice:
+        raise ConfigError(f"{twice[0]} is given twice: one system cannot be compared with itself")
     short = [path.name or str(path) for path in paths]
     taken = [*short, *baselines("paper"), AVERAGE]
     return [name if taken.count(name) == 1 else f"./{path}" for name, path in zip(short, paths, strict=True)]
