@@ -116,6 +116,11 @@ def test_words_in_lower_case_with_numbers(prpn: Command, tmp_path: Path) -> None
     assert prpn("words", tmp_path / "t", "--lowercase", "--digits", "number").out == "may N rose\n"
 
 
+def test_white_space_inside_a_word_does_not_make_it_two(prpn: Command, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("(S (NP (X 10\u00a0000) (Y ár)) (Z a))", encoding="utf-8")
+    assert prpn("words", tmp_path / "t").out == "10▁000 ár a\n"
+
+
 def test_broken_trees(prpn: Command, gold: Path) -> None:
     gold.write_text(GOLD + "( (S (NP (NN x))\n" + "( (S (NP (NN y)) (VP (VBZ goes))) )\n")
     assert_refused(prpn("words", gold), 1, f"{gold}:7: the bracket opened here is never closed")

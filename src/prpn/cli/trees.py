@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -128,7 +129,8 @@ def words(
     """
     loaded = _load(treebank, skip_broken, keep=keep, lowercase=lowercase, digits=digits, maximum=max_words)
     for sentence in loaded.counted():
-        print(" ".join(sentence.tree.words))
+        # What splits at white space must find these words again, also one with a no-break space inside.
+        print(" ".join(re.sub(r"\s", "▁", word) for word in sentence.tree.words))
 
 
 @app.command(no_args_is_help=True)

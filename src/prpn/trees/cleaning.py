@@ -1,8 +1,9 @@
 """From a tree as annotated to the words and brackets that are scored: every step has a name.
 
-    empty elements   traces and the like, which nobody says: tag -NONE-, or a word such as *T*-1, *-2 or *pro*
+    empty elements   traces and the like, which nobody says: tag -NONE-, or a word such as *T*-1, *-2 or *pro*. They
+                     are no words; by the rule `penn` the tag alone decides that.
     words            `penn`      leaves with one of the 36 Penn word tags: no punctuation, no $ and #
-                     `unicode`   leaves not made of punctuation and symbols (Unicode P… and S…) only, nor empty elements
+                     `unicode`   leaves that are not made of punctuation and symbols (Unicode P… and S…) only
                      `all`       every leaf that is not an empty element
                      `auto`      `penn` if most leaves of the first trees have Penn tags, else `unicode`
     case, digits     as a model's text settings write them; a model does that itself when it parses

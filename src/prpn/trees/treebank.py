@@ -13,14 +13,15 @@ are labelled is decided once, from the first `SAMPLE` trees. A tree that follows
 
 and has two words or more speaks for labels, one that does not follow it against them, and the majority wins. Against
 them speaks also `((the old) (man sat))`, a label-less bracket around words alone. Without any evidence trees are
-labelled if all their tags are Penn tags. `labelled` overrides the decision.
+labelled if all their tags are Penn tags and no label has small letters. `labelled` overrides the decision.
 
 Where a bracket is never closed, the rest of the file is inside it. Then each bracket in the first column of a line is
-taken to begin a tree: the tree before it is the broken one. The same holds before the file has ended if the line begins
-like an earlier tree of the file, `(S` or `( (`, and none of these had a bracket in the first column inside. Where a
-bracket is closed that was never opened, or text stands outside of brackets, all that was gathered with it is broken,
-for one cannot know where the damage is. A line that is not text breaks its tree; its brackets count all the same.
-Every character is looked at a bounded number of times.
+taken to begin a tree: the tree before it is the broken one. The same holds before the file has ended if a whole tree
+stands there that begins like an earlier one, `(S` or `( (`, and none so far had a bracket in the first column inside.
+Where a bracket is closed that was never opened, or text stands outside of brackets, all trees of the line are broken,
+for one cannot know where the damage is; and if the tree before took several lines and this line is indented though the
+file is not, that tree too: it may have been closed too early. A line that is not text breaks its tree; its brackets
+count all the same. Every character is looked at a bounded number of times.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 from prpn.errors import InputError
@@ -107,7 +108,7 @@ def files_of(paths: Sequence[str | Path]) -> list[str | Path]:
 
 def look_labelled(trees: Iterable[Sequence[str]]) -> bool:
     """Decide whether trees, given as tokens, are labelled."""
-    evidence, all_tags_are_penn = 0, True
+    evidence, all_penn = 0, True
     for tokens in trees:
         try:
             tree = Tree(*assemble(tokens, True, str, ""))
@@ -119,8 +120,9 @@ def look_labelled(trees: Iterable[Sequence[str]]) -> bool:
             evidence -= 1
         elif len(tree) > 1:
             evidence += 1
-        all_tags_are_penn &= all(tag is not None and category(tag) in PENN_TAGS for tag in tree.tags())
-    return evidence > 0 or (evidence == 0 and all_tags_are_penn)
+        all_penn &= all(tag is not None and category(tag) in PENN_TAGS for tag in tree.tags())
+        all_penn &= all(label is None or label == label.upper() for label in labels)
+    return evidence > 0 or (evidence == 0 and all_penn)
 
 
 @dataclass
@@ -174,36 +176,48 @@ def _texts_of(path: str | Path) -> Iterator[_Text | InputError]:
 
 
 def _gathered(path: str | Path, illegible: dict[int, LineError]) -> Iterator[_Text]:
-    """Gather lines until no bracket is open; those that are not text are noted."""
-    file, known_tops, flush_left = place_of(path), set[str](), False
-    text, depth, first_column, may_be_broken = _Text(file), 0, list[int](), False
+    """Gather the lines of a tree, or of several that share lines; those that are not text are noted."""
+    file, indented = place_of(path), False
+    tops, flush_left = set[str](), False  # how trees began; whether one had a bracket in the first column inside
+    text, depth, first_column = _Text(file), 0, list[int]()
+    may_be_broken = False
+    depth_around, trees_before = 0, 0  # of what seems to be a tree that begins inside of a broken one
     for number, line in read_lines(path):
         if isinstance(line, LineError):
             illegible[number] = line
             line = line.legible
-        if depth == 0 and _NOTICE.match(line):
-            continue
         tokens = TOKEN.findall(line)
-        if depth > 0 and line.startswith("("):
-            may_be_broken = text.has_words() if not first_column else may_be_broken
+        if not tokens or (depth == 0 and _NOTICE.match(line)):
+            continue
+        if not text.tokens:
+            indented = line[0].isspace()
+        elif depth == 0 and (indented or not line[0].isspace() or text.lines[0] == text.lines[-1]):
+            yield text
+            text = _Text(file)
+        elif depth > 0 and line[0] == "(":
+            may_be_broken = may_be_broken if first_column else text.has_words() and not flush_left
             first_column.append(len(text.tokens))
-            if may_be_broken and not flush_left and _top(tokens) in known_tops:
-                yield from islice(text.cut(first_column), len(first_column))
-                text, depth, first_column = _Text(file), 0, []
+            if may_be_broken and (_top(tokens) in tops or _top(tokens) == _top(text.tokens)):
+                depth_around, trees_before = depth, len(first_column)
         for token in tokens:
             if token == "(":
                 depth += 1
             elif token == ")" and depth > 0:
                 depth -= 1
+                if depth < depth_around:
+                    depth_around = 0
         text.tokens += tokens
         text.lines += [number] * len(tokens)
-        if depth == 0 and tokens:
+        if depth == depth_around:
+            if depth > 0:
+                *broken, text = text.cut(first_column[:trees_before])
+                yield from broken
+            elif first_column:
+                flush_left = True
             if text.tokens[0] == "(":
-                known_tops.add(_top(text.tokens))
-            flush_left = flush_left or bool(first_column)
-            yield text
-            text, first_column = _Text(file), []
-    if depth > 0:
+                tops.add(_top(text.tokens))
+            depth, depth_around, first_column = 0, 0, []
+    if text.tokens:
         yield from text.cut(first_column)
 
 
