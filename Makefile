@@ -34,7 +34,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.training_step
 
 tables: $(STAMP)
-	$(BIN)/python -m prpn.report.tables README.md results
+	$(BIN)/python -m prpn.report.tables README.md docs/evaluation.md results
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,56 +1,57 @@
-"""The README's tables are what results/ says."""
+"""The tables on the pages are what results/ says."""
 
 import json
 from pathlib import Path
+from typing import Any
 
-from prpn.report.tables import trees_table, with_tables
+import pytest
+
+from prpn.report.tables import PARTS, with_tables
 
 REPOSITORY = Path(__file__).parents[2]
-FIGURES = {"f1": 12.345, "precision": 1.0, "recall": 2.0, "low": 11.0, "high": 13.06}
+FIGURES = {"f1": 12.344, "precision": 1.0, "recall": 2.0, "low": 11.0, "high": 13.06}
+RUN = {
+    "validation": {"perplexity": 100.5, "bits_per_character": 1.25},
+    "steps": 10,
+    "seconds": 90,
+    "peak_memory_gib": 0.5,
+    "finished": "budget spent",
+    "recipe": {"training": {"seed": 7}},
+}
 
 
-def test_readme_shows_the_records() -> None:
+def evaluation(*models: str) -> dict[str, Any]:
+    systems = ("left", "right", "random-distances", *models)
+    return {
+        "builder": "paper",
+        "systems": {name: {"kim": FIGURES} for name in systems},
+        "differences": {name: {} for name in models},
+    }
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md"])
+def test_pages_show_the_records(page: str) -> None:
     assert any((REPOSITORY / "results").glob("*.json"))
-    page = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    assert page == with_tables(page, REPOSITORY / "results")
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    assert any(f"<!-- {name}: begin -->" in text for name in PARTS)
+    assert text == with_tables(text, REPOSITORY / "results")
 
 
-def test_only_the_parts_between_the_markers_change(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(
-        json.dumps(
-            {
-                "validation": {"perplexity": 100.5, "bits_per_character": 1.25},
-                "steps": 10,
-                "seconds": 90,
-                "peak_memory_gib": 0.5,
-                "finished": "budget spent",
-                "recipe": {"training": {"seed": 7}},
-            }
-        )
-    )
-    (tmp_path / "wsj.json").write_text(
-        json.dumps(
-            {
-                "builder": "paper",
-                "systems": {name: {"kim": FIGURES} for name in ("left", "right", "random-distances", "mine")},
-                "differences": {"mine": {}},
-            }
-        )
-    )
-    page = (
-        "before\n<!-- results: begin -->\nold\n<!-- results: end -->\n<!-- trees: begin --><!-- trees: end -->\nafter"
-    )
+def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) -> None:
+    for name, record in {"run": RUN, "wsj": evaluation("mine"), "bare": evaluation()}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    page = "before\n" + "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in PARTS) + "after"
     made = with_tables(page, tmp_path).splitlines()
     assert (made[0], made[-1]) == ("before", "after")
+    assert "old" not in made
     assert [line for line in made if line.startswith("| [run]")] == [
         "| [run](results/run.json) | 100.50 | 1.2500 | 10 | 1.5 min | 0.50 GiB | budget spent | 7 |"
     ]
-    rows = [line.split(" | ") for line in made if line.startswith("| [wsj]")]
-    assert [row[1:] for row in rows] == [
-        ["paper", name, "12.35 (11.0–13.1) |"] for name in ("right", "random-distances", "mine")
-    ]
+    cells = " | ".join(["", "", "12.34 (11.0–13.1)", "", ""])
+    shown = made[made.index("<!-- trees: begin -->") : made.index("<!-- trees: end -->")]
+    names = ("right", "random-distances", "mine")
+    assert shown[3:] == [f"| `wsj` | paper | {name} | {cells} |" for name in names]
+    shown = made[made.index("<!-- baselines: begin -->") : made.index("<!-- baselines: end -->")]
+    names = ("left", "right", "random-distances")
+    assert shown[3:] == [f"| `bare` | paper | {name} | {cells} |" for name in names]
     assert with_tables("no marker", tmp_path) == "no marker"
-
-
-def test_no_evaluation_is_an_empty_table(tmp_path: Path) -> None:
-    assert trees_table(tmp_path).count("\n") == 1
