@@ -17,7 +17,8 @@ labelled if all their tags are Penn tags and no label has small letters. `labell
 
 Where a bracket is never closed, the rest of the file is inside it. Then each bracket in the first column of a line is
 taken to begin a tree: the tree before it is the broken one. The same holds before the file has ended if a whole tree
-stands there that begins like an earlier one, `(S` or `( (`, and none so far had a bracket in the first column inside.
+stands there that begins like an earlier one, `(S` or `( (`, and the trees so far, three or more, had no bracket in the
+first column inside: a file that is not indented at all is read as it stands.
 Where a bracket is closed that was never opened, or text stands outside of brackets, all trees of the line are broken,
 for one cannot know where the damage is; and if the tree before took several lines and this line is indented though the
 file is not, that tree too: it may have been closed too early. A line that is not text breaks its tree; its brackets
@@ -40,6 +41,8 @@ from prpn.trees.tree import Tree
 
 SAMPLE = 200
 """Trees that decide how all are read."""
+ESTABLISHED = 3
+"""Trees without a bracket in the first column inside, after which one there is suspicious."""
 _NOTICE = re.compile(r"\s*\*x\*")  # the legal notice that opens some files of the Penn Treebank
 _BEGINS_WITH_BRACKET = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|\*x\*[^\n]*\n)*+\(")
 
@@ -180,7 +183,7 @@ def _gathered(path: str | Path, illegible: dict[int, LineError]) -> Iterator[_Te
     file, indented = place_of(path), False
     tops, flush_left = set[str](), False  # how trees began; whether one had a bracket in the first column inside
     text, depth, first_column = _Text(file), 0, list[int]()
-    may_be_broken = False
+    may_be_broken, trees = False, 0
     depth_around, trees_before = 0, 0  # of what seems to be a tree that begins inside of a broken one
     for number, line in read_lines(path):
         if isinstance(line, LineError):
@@ -195,7 +198,8 @@ def _gathered(path: str | Path, illegible: dict[int, LineError]) -> Iterator[_Te
             yield text
             text = _Text(file)
         elif depth > 0 and line[0] == "(":
-            may_be_broken = may_be_broken if first_column else text.has_words() and not flush_left
+            if not first_column:
+                may_be_broken = text.has_words() and not flush_left and trees >= ESTABLISHED
             first_column.append(len(text.tokens))
             if may_be_broken and (_top(tokens) in tops or _top(tokens) == _top(text.tokens)):
                 depth_around, trees_before = depth, len(first_column)
@@ -215,6 +219,7 @@ def _gathered(path: str | Path, illegible: dict[int, LineError]) -> Iterator[_Te
             elif first_column:
                 flush_left = True
             if text.tokens[0] == "(":
+                trees += 1
                 tops.add(_top(text.tokens))
             depth, depth_around, first_column = 0, 0, []
     if text.tokens:
