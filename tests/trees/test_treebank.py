@@ -136,7 +136,7 @@ def test_a_file_without_indentation_is_read_as_it_stands(tmp_path: Path) -> None
     says = "(S (NP (PRP He)) (VP (VBZ says) (S (NP (NNS dogs)) (VP (VBP bark)))))"
     for wanted in ([says], [DOGS, CATS, says], [says, MICE, says]):
         lines = [tree.replace(" (VP", "\n(VP").replace(" (S ", "\n(S ") for tree in wanted]
-        assert read(write(tmp_path / "a.wanted", "\n".join(lines))) == wanted
+        assert read(write(tmp_path / "a.trees", "\n".join(lines))) == wanted
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
