@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 PENN_WORD_TAGS = frozenset(
     (
         "CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP", "NNPS", "PDT", "POS",
@@ -19,7 +21,4 @@ PENN_TAGS = PENN_WORD_TAGS | {
 
 def category(label: str) -> str:
     """Cut grammatical functions and indices off a label: NP-SBJ-1 and NP=2 are NP; -LRB- is itself."""
-    for i, letter in enumerate(label):
-        if i > 0 and letter in "-=" and label[0] != "-":
-            return label[:i]
-    return label
+    return label if label.startswith("-") else re.sub("(?<=.)[-=].*", "", label)
