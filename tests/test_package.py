@@ -239,7 +239,7 @@ def test_no_file_names_a_place_of_one_machine(pattern: re.Pattern[str]) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("line", ["cd /work/main", "'/tmp/x'", "open(/root/.ssh)", "(/home/me/text.txt)"])
+@pytest.mark.parametrize("line", ["cd /srv/corpus", "'/tmp/x'", "open(/root/.ssh)", "(/home/me/text.txt)"])
 def test_machine_paths_are_found(line: str) -> None:
     assert MACHINE_PATH.search(line)
 

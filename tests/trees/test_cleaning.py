@@ -18,7 +18,7 @@ from prpn.trees.treebank import SAMPLE, PlacedTree, read_line
 from tests.reference import scores as reference
 from tests.text.shared_data import shared
 from tests.trees.test_tree import trees
-from tests.trees.test_treebank import CATS, DOGS, MASC, Part, labelled_parts, tree_of, write
+from tests.trees.treebank_files import CATS, DOGS, MASC, Part, labelled_parts, tree_of, write
 
 Rule = Literal["penn", "unicode", "all"]
 SPOKEN = "( (S (NP-1 (PRP$ My) (NN cat)) (, ,) (VP (VBD ate) (NP ($ $) (CD 5) (-NONE- *U*)) (S (-NONE- *-1))) (. .)))"

@@ -10,7 +10,7 @@ from prpn.trees.brackets import Constituent
 from prpn.trees.cleaning import Cleaning, Treebank, load_treebank, restrict
 from prpn.trees.predicted import Predictions, distinct, read_predictions, read_side_by_side
 from tests.trees.test_tree import trees
-from tests.trees.test_treebank import write
+from tests.trees.treebank_files import write
 
 GOLD = [
     "( (S (NP (DT The) (NN dog)) (, ,) (VP (VBZ barks) (-NONE- *T*-1)) (. .)))",
