@@ -151,19 +151,12 @@ def evaluate(
         result.by_label[system.name] = _recall_by_label(golds, system.draws)
         if progress is not None:
             progress(len(golds))
-    pairs = [(name, control) for name in names for control in ("right", "random-distances")]
-    for one, other in [*pairs, *((later, earlier) for earlier, later in combinations(names, 2))]:
+    for one, other in _compared(names):
         result.differences.setdefault(one, {})[other] = {
             name: difference(figure, samples[one, name], result.systems[other][name], samples[other, name])
             for name, figure in result.systems[one].items()
         }
-    seeds = [system for system in systems if system.name != AVERAGE]
-    if len(seeds) > 1:
-        for protocol in protocols:
-            f1 = [result.systems[seed.name][protocol.name].f1 for seed in seeds]
-            result.seeds[protocol.name] = Seeds(float(np.mean(f1)), float(np.std(f1, ddof=1)), max(f1))
-        agreement = [f1_between(a.draws[0], b.draws[0], PROTOCOLS["kim"]) for a, b in combinations(seeds, 2)]
-        result.self_f1 = float(np.mean(agreement))
+    _compare_seeds(result, [system for system in systems if system.name != AVERAGE])
     return result
 
 
@@ -236,6 +229,23 @@ def diagnose(trees: Sequence[Tree], scores: Sequence[Scores], parser: Parser, bu
         tied_sentences=100 * float(np.mean(ties or [False])),
         saturated_distances=100 * float(np.mean(parser.saturated(np.concatenate(scores)))),
     )
+
+
+def _compared(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Pair each system with the two controls, then with those named before it."""
+    controls = [(name, control) for name in names for control in ("right", "random-distances")]
+    return [*controls, *((later, earlier) for earlier, later in combinations(names, 2))]
+
+
+def _compare_seeds(result: Evaluation, seeds: Sequence[System]) -> None:
+    """Add mean, spread, best and agreement of several models."""
+    if len(seeds) < 2:
+        return
+    for protocol in result.systems[seeds[0].name]:
+        f1 = [result.systems[seed.name][protocol].f1 for seed in seeds]
+        result.seeds[protocol] = Seeds(float(np.mean(f1)), float(np.std(f1, ddof=1)), max(f1))
+    agreement = [f1_between(a.draws[0], b.draws[0], PROTOCOLS["kim"]) for a, b in combinations(seeds, 2)]
+    result.self_f1 = float(np.mean(agreement))
 
 
 def _inner(tree: Tree) -> list[tuple[tuple[int, int], str]]:
