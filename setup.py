@@ -1,0 +1,34 @@
+"""Builds the native core: the same C++ sources once for each instruction set, each optional.
+
+Which of them runs is decided when the package is used (`prpn.kernels.native`). Where no compiler is at hand, or it does
+not know an instruction set, that library is left out and everything runs in PyTorch and numpy.
+"""
+
+import platform
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+NATIVE = Path("src/prpn/kernels/native")
+INSTRUCTION_SETS = {
+    "avx2": ["-mavx2", "-mfma"],
+    "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mprefer-vector-width=512"],
+}
+INSTRUCTION_SETS["amx"] = [*INSTRUCTION_SETS["avx512"], "-mamx-tile", "-mamx-bf16"]
+FLAGS = ["-std=c++17", "-O3", "-Wall", "-Wextra", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden"]
+
+setup(
+    ext_modules=[
+        Extension(
+            f"prpn.kernels._native_{name}",
+            sources=sorted(str(path) for path in NATIVE.glob("*.cpp")),
+            depends=sorted(str(path) for path in NATIVE.glob("*.h")),
+            extra_compile_args=[*FLAGS, *flags, "-pthread"],
+            extra_link_args=["-pthread"],
+            language="c++",
+            optional=True,
+        )
+        for name, flags in INSTRUCTION_SETS.items()
+        if platform.machine() in ("x86_64", "AMD64")
+    ]
+)

@@ -1,0 +1,98 @@
+// Vectors of floats as wide as the instruction set allows, in the compiler's own vector notation, and the elementary
+// functions on them. The last vector of a row may be partial: `load` and `store` take the number of elements.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace prpn {
+
+#ifdef __AVX512F__
+constexpr int64_t WIDTH = 16;
+#else
+constexpr int64_t WIDTH = 8;
+#endif
+
+typedef float Vector __attribute__((vector_size(4 * WIDTH)));
+typedef int32_t Integers __attribute__((vector_size(4 * WIDTH)));
+
+inline Vector splat(float value) { return Vector{} + value; }
+
+inline Vector load(const float* from) {
+    Vector vector;
+    std::memcpy(&vector, from, sizeof vector);
+    return vector;
+}
+
+inline void store(float* to, Vector vector) { std::memcpy(to, &vector, sizeof vector); }
+
+// `count` elements of 1 … WIDTH; the others are 0.
+inline Vector load(const float* from, int64_t count) {
+    if (count >= WIDTH) return load(from);
+    Vector vector{};
+    std::memcpy(&vector, from, count * sizeof(float));
+    return vector;
+}
+
+inline void store(float* to, Vector vector, int64_t count) {
+    if (count >= WIDTH) return store(to, vector);
+    std::memcpy(to, &vector, count * sizeof(float));
+}
+
+inline Vector select(Integers condition, Vector yes, Vector no) { return condition ? yes : no; }
+inline Vector maximum(Vector a, Vector b) { return select(a > b, a, b); }
+inline Vector minimum(Vector a, Vector b) { return select(a < b, a, b); }
+
+inline float sum(Vector vector) {
+    float total = 0;
+    for (int64_t i = 0; i < WIDTH; ++i) total += vector[i];
+    return total;
+}
+
+inline float largest(Vector vector) {
+    float best = vector[0];
+    for (int64_t i = 1; i < WIDTH; ++i) best = vector[i] > best ? vector[i] : best;
+    return best;
+}
+
+// e^x = 2^k e^r with k = round(x / ln 2) and |r| ≤ ln 2 / 2, where a polynomial of degree 6 is exact to one unit in the
+// last place; below −87.3 it is 0, above 88.7 it is as large as floats go, of not-a-number it is not a number.
+inline Vector exponential(Vector x) {
+    const Vector bounded = minimum(maximum(x, splat(-87.33654f)), splat(88.72283f));
+    const Vector shifted = bounded * 1.44269504f + 12582912.0f;  // the fraction falls off: 1.5 · 2^23
+    const Vector k = shifted - 12582912.0f;
+    const Vector r = (bounded - k * 0.693359375f) + k * 2.12194440e-4f;
+    Vector p = splat(1.9875691500e-4f);
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    // 2^k in two halves, since k itself may be one more than an exponent holds.
+    const Integers whole = __builtin_convertvector(k, Integers), half = whole >> 1;
+    const Integers one = (half + 127) << 23, other = (whole - half + 127) << 23;
+    Vector scale, rest;
+    std::memcpy(&scale, &one, sizeof scale);
+    std::memcpy(&rest, &other, sizeof rest);
+    const Vector result = select(x < splat(-87.33654f), Vector{}, p * scale * rest);
+    return select(x == x, result, x);
+}
+
+inline Vector sigmoid(Vector x) { return 1.0f / (1.0f + exponential(-x)); }
+
+// (e^{2x} − 1) / (e^{2x} + 1) loses its digits near 0, where x − x³/3 + 2x⁵/15 − … is used.
+inline Vector hyperbolic_tangent(Vector x) {
+    const Vector square = x * x;
+    const Vector large = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
+    Vector series = splat(-5.70498872745e-3f);
+    series = series * square + 2.06390887954e-2f;
+    series = series * square - 5.37397155531e-2f;
+    series = series * square + 1.33314422036e-1f;
+    series = series * square - 3.33332819422e-1f;
+    const Vector small = x + x * square * series;
+    return select(square < splat(0.390625f), small, large);
+}
+
+}  // namespace prpn
