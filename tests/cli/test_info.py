@@ -34,7 +34,7 @@ def test_info_of_nothing(tmp_path: Path, prpn: Command) -> None:
 
 def test_unknown_kernels(work: Path, prpn: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRPN_KERNELS", "gpu")
-    assert_refused(prpn("info", work / "model", "--json"), 2, "PRPN_KERNELS=gpu", "torch or off")
+    assert_refused(prpn("info", work / "model", "--json"), 2, "PRPN_KERNELS=gpu", "autograd, off, fp32, bf16")
 
 
 @pytest.mark.parametrize("words", [("--help",), ("train", "--help"), ("perplexity", "-h"), ("info", "-h")])

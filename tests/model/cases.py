@@ -18,7 +18,7 @@ from tests.reference.model import draw_weights
 
 VOCABULARY = 17
 STATISTICS = ("running_mean", "running_var")
-KERNELS = ("torch", "off")
+KERNELS = ("off", "autograd")
 SMALL = ModelConfig(
     flavour="released", embedding=5, hidden=6, layers=2, residual_blocks=1, lookback=2, memory_slots=4, temperature=1.0
 )

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from prpn import kernels
 from prpn.config import ModelConfig
-from prpn.model import PRPN
+from prpn.model import PRPN, reading
 from prpn.model.layers import dropout_mask
 from prpn.model.reading import ReadingLayer, Tapes
 from tests.model.cases import (
@@ -49,14 +48,14 @@ class Seen(list[tuple[Tensor, Tensor, Tensor]]):
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
-    calls, real = Seen(), kernels.fast_recurrence
+    calls, real = Seen(), reading.fast_recurrence
 
     def watched(layer: ReadingLayer, gate_inputs: Tensor, key_inputs: Tensor, *rest: object) -> Tapes:
         tapes = real(layer, gate_inputs, key_inputs, *rest)
         calls.append((gate_inputs, key_inputs, tapes.hidden[layer.config.memory_slots :]))
         return tapes
 
-    monkeypatch.setattr(kernels, "fast_recurrence", watched)
+    monkeypatch.setattr(reading, "fast_recurrence", watched)
     yield calls
     calls.clear()
 
@@ -234,7 +233,7 @@ def test_the_recurrent_mask_is_the_same_at_every_step() -> None:
 def test_both_kernels_drop_the_same(config: ModelConfig, seed: int, rates: list[float]) -> None:
     config = dataclasses.replace(config, **dict(zip(RATES, rates, strict=True)))
     results = []
-    for choice in ("torch", "off"):
+    for choice in ("off", "autograd"):
         model = model_of(config, seed).train()
         torch.manual_seed(seed)
         with kernels_set(choice):

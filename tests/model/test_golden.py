@@ -14,7 +14,7 @@ def case(request: pytest.FixtureRequest) -> Golden:
     return golden.load(request.param)
 
 
-@pytest.fixture(params=["torch", "off"])
+@pytest.fixture(params=["off", "autograd"])
 def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("PRPN_KERNELS", request.param)
     return str(request.param)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from prpn.errors import ConfigError
-from prpn.kernels import chunked_cross_entropy, in_use, loss
+from prpn.kernels import loss
+from prpn.kernels.loss import chunked_cross_entropy
 from prpn.model import PRPN
 from tests.model.cases import SMALL, VOCABULARY, assert_same, generator, kernels_set, normal, seeds, tokens_drawn
 
@@ -53,7 +53,7 @@ def test_logits_far_from_zero_do_not_overflow() -> None:
     assert_same(mine, F.cross_entropy(F.linear(1000 * x, weight, bias + 1000), targets), 1e-12)
 
 
-@pytest.mark.parametrize("choice", ["torch", "off"])
+@pytest.mark.parametrize("choice", ["off", "autograd"])
 def test_loss_is_the_mean_over_real_positions(choice: str) -> None:
     torch.manual_seed(1)
     model, tokens = PRPN(SMALL, VOCABULARY).double().eval(), tokens_drawn(1, 6, 3)
@@ -63,14 +63,3 @@ def test_loss_is_the_mean_over_real_positions(choice: str) -> None:
         mine = model.loss(output, targets, mask)
     likelihoods = model.logits(output, mask).log_softmax(-1).gather(-1, targets[..., None])[..., 0]
     assert_same(mine, -likelihoods[mask].sum() / 12, 1e-12)
-
-
-def test_the_kernels_are_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PRPN_KERNELS", raising=False)
-    assert in_use() == "torch"
-    for choice in ("torch", "off"):
-        monkeypatch.setenv("PRPN_KERNELS", choice)
-        assert in_use() == choice
-    monkeypatch.setenv("PRPN_KERNELS", "cuda")
-    with pytest.raises(ConfigError, match="PRPN_KERNELS=cuda: choose torch or off"):
-        in_use()

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from prpn import kernels
 from prpn.config import ModelConfig
+from prpn.kernels.recurrence import fast_recurrence
 from prpn.model.reading import Masks, ReadingLayer, Tapes, recurrence
 from tests.model.cases import KERNELS, assert_same, generator, kernels_set, normal, seeds
 from tests.reference.reading import read
@@ -99,7 +99,7 @@ def gradients(case: Case, tapes: Tapes, leaves: dict[str, Tensor]) -> dict[str, 
 @given(cases(), st.frozensets(st.sampled_from(SITES)))
 def test_both_recurrences_agree_under_the_same_masks(case: Case, sites: frozenset[str]) -> None:
     results = []
-    for one in (recurrence, kernels.fast_recurrence):
+    for one in (recurrence, fast_recurrence):
         leaves = case.leaves()
         tapes = one(case.layer, **{"key_inputs": None, **leaves}, masks=case.masks(sites))
         results.append((tapes, gradients(case, tapes, leaves)))
@@ -154,13 +154,13 @@ def test_gradcheck(flavour: str, attention: bool, sites: frozenset[str]) -> None
 
     def states(*arguments: Tensor) -> tuple[Tensor, Tensor]:  # gradcheck moves the layer's own parameters
         given = dict(zip(leaves, arguments, strict=False))
-        tapes = kernels.fast_recurrence(case.layer, **{"key_inputs": None, **given}, masks=masks)
+        tapes = fast_recurrence(case.layer, **{"key_inputs": None, **given}, masks=masks)
         return tapes.hidden, tapes.cells
 
     assert torch.autograd.gradcheck(states, (*leaves.values(), *(case.layer.get_parameter(n) for n in names)))
 
 
-@given(cases(), st.sampled_from([recurrence, kernels.fast_recurrence]))
+@given(cases(), st.sampled_from([recurrence, fast_recurrence]))
 def test_closed_gates_read_nothing(case: Case, one: object) -> None:
     if not case.layer.config.reading_attention:
         return
@@ -181,7 +181,7 @@ def test_equal_units_have_a_gradient_in_both_recurrences() -> None:
     case = Case(ReadingLayer(config, first=True).double(), steps=3, batch=2, seed=5)
     torch.nn.init.zeros_(case.layer.hidden_gates.weight)
     torch.nn.init.ones_(case.layer.hidden_gates.bias)
-    for one in (recurrence, kernels.fast_recurrence):
+    for one in (recurrence, fast_recurrence):
         leaves = case.leaves()
         found = gradients(case, one(case.layer, **leaves, masks=NO_MASKS), leaves)
         assert all(gradient.isfinite().all() for gradient in found.values()), one.__name__

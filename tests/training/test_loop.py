@@ -159,7 +159,7 @@ def test_the_smaller_budget_ends_a_run(budget: tuple[str, ...], steps: int, text
     assert (result["steps"], result["finished"]) == (steps, "budget spent")
 
 
-@pytest.mark.parametrize("kernel", ["torch", "off"])
+@pytest.mark.parametrize("kernel", ["off", "autograd"])
 def test_a_loss_that_is_not_a_number(kernel: str, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRPN_KERNELS", kernel)
     assert kernels.in_use() == kernel

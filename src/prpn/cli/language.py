@@ -119,7 +119,7 @@ def info(
     from prpn import kernels
     from prpn.pretrained import load
 
-    trained, in_use = load(model), kernels.in_use()
+    trained = load(model)
     parameters = sum(p.numel() for p in trained.network.parameters())
     if as_json:
         print_json(
@@ -127,10 +127,10 @@ def info(
                 "config": trained.recipe.to_json(),
                 "vocabulary": len(trained.vocabulary),
                 "parameters": parameters,
-                "kernels": in_use,
+                "kernels": kernels.described(),
             }
         )
         return
     card = model / "README.md"
     print(card.read_text(encoding="utf-8") if card.exists() else f"# {model.name}\n\nTraining has not finished.\n")
-    print(f"{parameters:,} parameters; kernels: {in_use}")
+    print(f"{parameters:,} parameters; kernels: {kernels.described()}")

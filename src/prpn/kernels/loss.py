@@ -16,6 +16,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from prpn.kernels import native_reads
+from prpn.kernels.native_rows import native_cross_entropy
+from prpn.kernels.products import product
+
 CHUNK = 256
 """Rows scored at once."""
 
@@ -31,18 +35,13 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
         d_rows, d_weight, d_bias = torch.empty_like(rows), torch.zeros_like(weight), torch.zeros_like(bias)
         total, buffer = rows.new_zeros(()), rows.new_empty(min(CHUNK, len(rows)), len(weight))
+        surplus_of = native_cross_entropy if native_reads(rows) else cross_entropy_in_place
         for start in range(0, len(rows), CHUNK):
-            chunk, wanted = rows[start : start + CHUNK], targets[start : start + CHUNK, None]
-            logits = torch.addmm(bias, chunk, weight.t(), out=buffer[: len(chunk)])
-            peak, score = logits.amax(1, keepdim=True), logits.gather(1, wanted)
-            surplus = logits.sub_(peak).exp_()
-            normaliser = surplus.sum(1, keepdim=True)
-            total += (normaliser.log() + peak - score).sum()
-            surplus.div_(normaliser)
-            surplus.scatter_add_(1, wanted, surplus.new_full((), -1.0).expand(wanted.shape))
-            torch.mm(surplus, weight, out=d_rows[start : start + CHUNK])
-            d_weight.addmm_(surplus.t(), chunk)
-            d_bias += surplus.sum(0)
+            chunk = rows[start : start + CHUNK]
+            surplus = product(chunk, weight.t(), out=buffer[: len(chunk)])
+            total += surplus_of(surplus, bias, targets[start : start + CHUNK], d_bias).sum()
+            product(surplus, weight, out=d_rows[start : start + CHUNK])
+            product(surplus.t(), chunk, out=d_weight, add=True)
         ctx.save_for_backward(d_rows, d_weight, d_bias)
         ctx.count = len(rows)
         return total / len(rows)
@@ -53,3 +52,16 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         d_rows, d_weight, d_bias = ctx.saved_tensors
         scale = grad_loss / ctx.count
         return d_rows * scale, d_weight * scale, d_bias * scale, None
+
+
+def cross_entropy_in_place(logits: Tensor, bias: Tensor, targets: Tensor, d_bias: Tensor) -> Tensor:
+    """Cross-entropies (R,) of logits + bias (R, V); the logits become softmax − onehot, their sums go to d_bias."""
+    wanted = targets[:, None]
+    logits += bias
+    peak, score = logits.amax(1, keepdim=True), logits.gather(1, wanted)
+    surplus = logits.sub_(peak).exp_()
+    normaliser = surplus.sum(1, keepdim=True)
+    surplus.div_(normaliser)
+    surplus.scatter_add_(1, wanted, surplus.new_full((), -1.0).expand(wanted.shape))
+    d_bias += surplus.sum(0)
+    return (normaliser.log() + peak - score).squeeze(1)

@@ -12,6 +12,25 @@ import ctypes
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Pointer = ctypes.c_void_p
+
+_SIZE, _NUMBER, _SEED, _FLAG = ctypes.c_int64, ctypes.c_float, ctypes.c_uint64, ctypes.c_int32
+_DOUBLE = ctypes.c_double
+_SIGNATURES: dict[str, tuple[type, ...]] = {
+    "prpn_dropout": (Pointer, _SIZE, _SIZE, _SIZE, _SEED, _NUMBER, Pointer, _SIZE),
+    "prpn_layer_norm_forward": (Pointer, _SIZE, _SIZE, Pointer, Pointer, _FLAG, *[Pointer] * 3, _SIZE),
+    "prpn_layer_norm_backward": (Pointer, Pointer, _SIZE, _SIZE, Pointer, _FLAG, *[Pointer] * 5, _SIZE),
+    "prpn_cross_entropy": (Pointer, _SIZE, _SIZE, *[Pointer] * 4, _SIZE),
+    "prpn_adam": (*[Pointer] * 4, _SIZE, _NUMBER, _NUMBER, *[_DOUBLE] * 4, _SIZE, _SIZE),
+    "prpn_reading_forward": (Pointer,),
+    "prpn_reading_backward": (Pointer,),
+}
+"""Arguments of the functions that PyTorch's tensors are given to; they return nothing."""
 
 INSTRUCTION_SETS = ("amx", "avx512", "avx2")
 """Fastest first."""
@@ -21,6 +40,23 @@ INSTRUCTION_SETS = ("amx", "avx512", "avx2")
 def library() -> ctypes.CDLL | None:
     """The fastest library that runs here, or None."""
     return _find()[1]
+
+
+def required_library() -> ctypes.CDLL:
+    """The library, where it is known to be there."""
+    found = library()
+    if found is None:
+        raise RuntimeError(complaint())
+    return found
+
+
+def address(tensor: Tensor | None) -> int | None:
+    """Where the numbers of a tensor lie; the native core reads fp32, and int64 for token numbers, on the CPU."""
+    if tensor is None:
+        return None
+    if tensor.device.type != "cpu" or str(tensor.dtype) not in ("torch.float32", "torch.int64"):
+        raise TypeError(f"the native core cannot read {tensor.dtype} on {tensor.device}")
+    return tensor.data_ptr()
 
 
 def instruction_set() -> str | None:
@@ -43,6 +79,9 @@ def _find() -> tuple[str | None, ctypes.CDLL | None, str]:
         try:
             found = ctypes.CDLL(str(path))
             if found.prpn_runs_here():
+                for name, arguments in _SIGNATURES.items():
+                    function = getattr(found, name)
+                    function.argtypes, function.restype = arguments, None
                 return path.name.split(".")[0].removeprefix("_native_"), found, ""
             causes.append("needs other instructions than this processor has")
         except (OSError, AttributeError) as error:

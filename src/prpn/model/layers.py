@@ -12,7 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from prpn import kernels
-from prpn.kernels.layer_norm import PAPER_EPSILON, RELEASED_EPSILON
+from prpn.kernels.layer_norm import PAPER_EPSILON, RELEASED_EPSILON, fast_layer_norm
+from prpn.kernels.native_rows import native_dropout, native_layer_norm
+from prpn.kernels.products import linear
 
 
 class LayerNorm(nn.Module):
@@ -26,8 +28,10 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise (…, features)."""
-        if kernels.in_use() == "torch":
-            return kernels.fast_layer_norm(x, self.gain, self.bias, self.released)
+        if kernels.native_reads(x):
+            return native_layer_norm(x, self.gain, self.bias, self.released)
+        if kernels.in_use() != "autograd":
+            return fast_layer_norm(x, self.gain, self.bias, self.released)
         if not self.released:
             return F.layer_norm(x, self.gain.shape, self.gain, self.bias, PAPER_EPSILON)
         spread, mean = torch.std_mean(x, dim=-1, keepdim=True)
@@ -42,6 +46,21 @@ class BatchNorm(nn.BatchNorm1d):
         if self.training and len(rows) < 2:
             return F.batch_norm(rows, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
         return super().forward(rows)
+
+
+class Linear(nn.Linear):
+    """A linear map whose products are fp32 or bf16, as the kernels in use have it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (…, inputs) to (…, outputs)."""
+        return linear(x, self.weight, self.bias)
+
+
+def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
+    """Drop elements of x with probability `rate` while training, and scale up the others."""
+    if not training or rate == 0:
+        return x
+    return native_dropout(x, rate) if kernels.native_reads(x) else F.dropout(x, rate, training)
 
 
 def dropout_mask(like: Tensor, shape: tuple[int, ...], rate: float) -> Tensor:

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from prpn.config import ModelConfig
-from prpn.model.layers import BatchNorm, place_rows, select_rows
+from prpn.model.layers import BatchNorm, dropout, place_rows, select_rows
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class ParsingNetwork(nn.Module):
         steps = len(embedding_tape) - self.config.lookback
         kernel = self.convolution.weight.unbind(-1)  # L + 1 times (H, E)
         drop = self.config.dropout_between
-        window = F.dropout(embedding_tape, drop, self.training)
+        window = dropout(embedding_tape, drop, self.training)
         shifted = [F.linear(window[k : k + steps], weight) for k, weight in enumerate(kernel)]
         assert self.convolution.bias is not None
         channels = select_rows(sum(shifted, self.convolution.bias), mask)  # (R, H)
-        channels = F.dropout(self.norm(channels).relu(), drop, self.training)  # h_t
+        channels = dropout(self.norm(channels).relu(), drop, self.training)  # h_t
         scores = self.heads(channels[..., None]).squeeze(-1)  # (R, 2)
         return place_rows(scores, mask, embedding_tape.shape[1])
 

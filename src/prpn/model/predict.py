@@ -16,12 +16,11 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from prpn.config import ModelConfig
 from prpn.model.attention import structured_attention
-from prpn.model.layers import BatchNorm, select_rows
+from prpn.model.layers import BatchNorm, Linear, dropout, select_rows
 
 BLOCK = 256
 """Steps attended at once, so that a very long sentence costs time in proportion to its length."""
@@ -30,15 +29,15 @@ BLOCK = 256
 class ResidualBlock(nn.Module):
     """Two normalised linear maps around which the input is added."""
 
-    def __init__(self, width: int, dropout: float) -> None:
+    def __init__(self, width: int, dropout_rate: float) -> None:
         super().__init__()
-        self.linear1, self.norm1 = nn.Linear(width, width), BatchNorm(width)
-        self.linear2, self.norm2 = nn.Linear(width, width), BatchNorm(width)
-        self.dropout = dropout
+        self.linear1, self.norm1 = Linear(width, width), BatchNorm(width)
+        self.linear2, self.norm2 = Linear(width, width), BatchNorm(width)
+        self.dropout_rate = dropout_rate
 
     def forward(self, rows: Tensor) -> Tensor:
         """Map (R, width) to the same shape."""
-        inner = F.dropout(self.norm1(self.linear1(rows)).relu(), self.dropout, self.training)
+        inner = dropout(self.norm1(self.linear1(rows)).relu(), self.dropout_rate, self.training)
         return (rows + self.norm2(self.linear2(inner))).relu()
 
 
@@ -50,11 +49,11 @@ class PredictNetwork(nn.Module):
         self.config = config
         width = config.hidden * (2 if config.predict_attention else 1)
         if config.predict_attention:
-            self.key = nn.Linear(config.hidden, config.hidden)
+            self.key = Linear(config.hidden, config.hidden)
         self.residual = nn.ModuleList(
             ResidualBlock(width, config.dropout_between) for _ in range(config.residual_blocks)
         )
-        self.output = nn.Linear(width, config.embedding)
+        self.output = Linear(width, config.embedding)
         self.output_norm = BatchNorm(config.embedding)
 
     def forward(self, hidden_tape: Tensor, gates: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
@@ -68,13 +67,13 @@ class PredictNetwork(nn.Module):
             rows = select_rows(now, mask)  # (R, H)
         for block in self.residual:
             rows = block(rows)
-        rows = F.dropout(rows, self.config.dropout_between, self.training)
+        rows = dropout(rows, self.config.dropout_between, self.training)
         return torch.tanh(self.output_norm(self.output(rows))), attention
 
     def summarise(self, hidden_tape: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
         """Attention weights (T, B, N), to look at, and summaries h_{l:t−1} (T, B, H)."""
         slots, drop = self.config.memory_slots, self.config.dropout_between
-        keys = F.dropout(self.key(F.dropout(hidden_tape[slots:], drop, self.training)), drop, self.training)
+        keys = dropout(self.key(dropout(hidden_tape[slots:], drop, self.training)), drop, self.training)
         blocks = [
             self._attend(hidden_tape[start : start + slots + BLOCK], keys[start : start + BLOCK], block_gates)
             for start, block_gates in zip(range(0, len(gates), BLOCK), gates.split(BLOCK), strict=True)
@@ -90,6 +89,6 @@ class PredictNetwork(nn.Module):
         band = torch.arange(steps)[:, None] + torch.arange(slots)  # (T, N): slot n of step t is tape row t + n
         band = band.to(scores.device).expand(len(scores), -1, -1)  # (B, T, N)
         weights = structured_attention(scores.gather(2, band), gates.transpose(0, 1))  # (B, T, N)
-        kept = F.dropout(weights, self.config.dropout_attention, self.training)
+        kept = dropout(weights, self.config.dropout_attention, self.training)
         spread = torch.zeros_like(scores).scatter(2, band, kept)  # (B, T, N + T)
         return weights.detach().transpose(0, 1), torch.bmm(spread, by_stream).transpose(0, 1)

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from prpn import kernels
 from prpn.config import ModelConfig
 from prpn.errors import ConfigError
+from prpn.kernels.loss import chunked_cross_entropy
 from prpn.model.attention import reach_distribution
-from prpn.model.layers import place_rows, select_rows
+from prpn.model.layers import dropout, place_rows, select_rows
 from prpn.model.parsing import Parse, ParsingNetwork, PlainGates
 from prpn.model.predict import PredictNetwork
 from prpn.model.reading import ReadingLayer
@@ -90,12 +91,12 @@ class PRPN(nn.Module):
     def loss(self, output: Output, targets: Tensor, mask: Tensor | None = None) -> Tensor:
         """Mean cross-entropy, in nats a token, of targets (T, B) at the real positions."""
         wanted = select_rows(targets, mask)
-        if kernels.in_use() == "off":
+        if kernels.in_use() == "autograd":
             return F.cross_entropy(self.decode(output.features), wanted)
-        return kernels.chunked_cross_entropy(
+        return chunked_cross_entropy(
             self.drop(output.features), self.decoder.weight, self.decoder.bias, wanted
         )  # fmt: skip
 
     def drop(self, features: Tensor) -> Tensor:
         """The in-out dropout on what the decoder reads."""
-        return F.dropout(features, self.config.dropout_in_out, self.training)
+        return dropout(features, self.config.dropout_in_out, self.training)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -23,8 +24,11 @@ from torch import Tensor, nn
 
 from prpn import kernels
 from prpn.config import ModelConfig
+from prpn.kernels.native_recurrence import HashedMasks, native_recurrence
+from prpn.kernels.products import linear
+from prpn.kernels.recurrence import fast_recurrence
 from prpn.model.attention import structured_attention
-from prpn.model.layers import LayerNorm, dropout_mask
+from prpn.model.layers import LayerNorm, Linear, dropout, dropout_mask
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,14 @@ class Masks:
     recurrent: Tensor | None  # (H,) on h̃: one mask a layer and chunk
 
 
+class Rates(NamedTuple):
+    """Dropout rates inside the recurrence."""
+
+    key: float
+    attention: float
+    recurrent: float
+
+
 class ReadingLayer(nn.Module):
     """One recurrent layer; without `reading_attention` a layer-normalised LSTM."""
 
@@ -54,25 +66,28 @@ class ReadingLayer(nn.Module):
         inputs, hidden = config.embedding if first else config.hidden, config.hidden
         self.config = config
         self.input_dropout = config.dropout_in_out if first else config.dropout_between
-        self.input_gates = nn.Linear(inputs, 4 * hidden)
+        self.input_gates = Linear(inputs, 4 * hidden)
         self.input_norm = LayerNorm(4 * hidden, config.flavour)
-        self.hidden_gates = nn.Linear(hidden, 4 * hidden)
+        self.hidden_gates = Linear(hidden, 4 * hidden)
         self.hidden_norm = LayerNorm(4 * hidden, config.flavour)
         self.cell_norm = LayerNorm(hidden, config.flavour)
         if config.reading_attention:
-            self.key = nn.Linear(inputs + hidden, hidden)
+            self.key = Linear(inputs + hidden, hidden)
 
     def forward(self, inputs: Tensor, gates: Tensor, past_hidden: Tensor, past_cells: Tensor) -> Tapes:
         """Read inputs (T, B, I) under gates (T, B, N), after the past states (N, B, H)."""
-        masks = self.draw_masks(gates, past_hidden)
-        dropped = F.dropout(inputs, self.input_dropout, self.training)
+        dropped = dropout(inputs, self.input_dropout, self.training)
         gate_inputs = self.input_norm(self.input_gates(dropped))  # (T, B, 4H)
         key_inputs = None
         if self.config.reading_attention:
-            dropped = F.dropout(inputs, self.config.dropout_between, self.training)
+            dropped = dropout(inputs, self.config.dropout_between, self.training)
             weight = self.key.weight[:, : inputs.shape[-1]]  # W_x
-            key_inputs = F.linear(dropped, weight, self.key.bias)  # (T, B, H)
-        read = kernels.fast_recurrence if kernels.in_use() == "torch" else recurrence
+            key_inputs = linear(dropped, weight, self.key.bias)  # (T, B, H)
+        if kernels.native_reads(gate_inputs):
+            hashed = HashedMasks.draw(self.dropout_rates, past_hidden)
+            return native_recurrence(self, gate_inputs, key_inputs, gates, past_hidden, past_cells, hashed)
+        read = recurrence if kernels.in_use() == "autograd" else fast_recurrence
+        masks = self.draw_masks(gates, past_hidden)
         return read(self, gate_inputs, key_inputs, gates, past_hidden, past_cells, masks)
 
     @property
@@ -80,19 +95,27 @@ class ReadingLayer(nn.Module):
         """W_h, the half of the key projection that reads h_{t−1} (H, H)."""
         return self.key.weight[:, -self.config.hidden :]
 
+    @property
+    def dropout_rates(self) -> Rates:
+        """How much is dropped inside the recurrence; nothing in evaluation mode."""
+        if not self.training:
+            return Rates(0.0, 0.0, 0.0)
+        config = self.config
+        key = config.dropout_between if config.reading_attention else 0.0
+        return Rates(key, config.dropout_attention, config.dropout_recurrent)
+
     def draw_masks(self, gates: Tensor, past_hidden: Tensor) -> Masks:
-        """The masks of one chunk; none in evaluation mode."""
-        config, (steps, batch, _) = self.config, gates.shape
+        """The masks of one chunk."""
+        rates, (steps, batch, _), size = self.dropout_rates, gates.shape, past_hidden.shape[-1]
 
         def mask(rate: float, *shape: int) -> Tensor | None:
-            return dropout_mask(past_hidden, shape, rate) if self.training and rate > 0 else None
+            return dropout_mask(past_hidden, shape, rate) if rate > 0 else None
 
-        key_rate = config.dropout_between if config.reading_attention else 0.0
         return Masks(
-            key_in=mask(key_rate, steps, batch, config.hidden),
-            key_out=mask(key_rate, steps, batch, config.hidden),
-            attention=mask(config.dropout_attention, *gates.shape),
-            recurrent=mask(config.dropout_recurrent, config.hidden),
+            key_in=mask(rates.key, steps, batch, size),
+            key_out=mask(rates.key, steps, batch, size),
+            attention=mask(rates.attention, *gates.shape),
+            recurrent=mask(rates.recurrent, size),
         )
 
 
@@ -105,7 +128,7 @@ def recurrence(
     past_cells: Tensor,
     masks: Masks,
 ) -> Tapes:
-    """The loop over time, as the equations have it; `kernels.fast_recurrence` computes the same."""
+    """The loop over time, as the equations have it; the kernels compute the same."""
     steps, _, slots = gates.shape
     hidden, cells, attentions = list(past_hidden.unbind()), list(past_cells.unbind()), []
 

@@ -22,7 +22,7 @@ def machine() -> dict[str, Any]:
         **provenance.machine(),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
-        "kernels": kernels.in_use(),
+        "kernels": kernels.described(),
     }
 
 

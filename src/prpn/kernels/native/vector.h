@@ -17,7 +17,7 @@ constexpr int64_t WIDTH = 8;
 typedef float Vector __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t Integers __attribute__((vector_size(4 * WIDTH)));
 
-inline Vector splat(float value) { return Vector{} + value; }
+inline Vector splat(float value) { return value - Vector{}; }  // exact, and nothing is left to compute
 
 inline Vector load(const float* from) {
     Vector vector;

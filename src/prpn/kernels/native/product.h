@@ -1,0 +1,187 @@
+// The product of a few rows with a matrix that is used again and again: C (+)= A · W, W packed once.
+//
+//     A (rows, K) · W (K, N),    W packed as panels of PANEL columns, the last one filled up with zeros
+//
+// A panel stays in the cache while it meets all rows, so each weight is fetched once a call, and a tile of C stays in
+// registers while K is run through. In bf16 both factors are rounded to the 8 leading bits of their mantissa and the
+// sums are fp32: in AMX tiles where the processor has them, else by widening, which gives the same products.
+//
+//     fp32        panel[k][column]                            floats
+//     bf16        panel[k][column]                            the upper halves of floats
+//     bf16 tiles  panel[k / 32][half][k / 2 % 16][column % 16][k % 2], K filled up to a multiple of 32
+#pragma once
+
+#include <vector>
+
+#include "threads.h"
+#include "tiles.h"
+#include "vector.h"
+
+namespace prpn {
+
+constexpr int64_t PANEL = 2 * WIDTH;
+
+enum class Format : int32_t { FP32 = 0, BF16 = 1, TILES = 2 };
+
+// How a caller's wish for fp32 or bf16 is met by this library.
+inline Format format_of(int32_t bf16) {
+    if (!bf16) return Format::FP32;
+    return Tiles::NATIVE ? Format::TILES : Format::BF16;
+}
+
+typedef uint16_t Halves __attribute__((vector_size(2 * WIDTH)));
+typedef uint32_t Unsigned __attribute__((vector_size(4 * WIDTH)));
+
+inline Vector widen(const uint16_t* from) {
+    Halves halves;
+    std::memcpy(&halves, from, sizeof halves);
+    const Unsigned words = __builtin_convertvector(halves, Unsigned) << 16;
+    Vector vector;
+    std::memcpy(&vector, &words, sizeof vector);
+    return vector;
+}
+
+inline Vector load_weights(const float* from) { return load(from); }
+inline Vector load_weights(const uint16_t* from) { return widen(from); }
+
+// A matrix W (K, N) ready for `product`; element (k, n) is read at source[k * row_stride + n * column_stride].
+class Packed {
+public:
+    Packed(const float* source, int64_t depth, int64_t columns, int64_t row_stride, int64_t column_stride, Format format,
+           int64_t threads)
+        : depth_(depth), columns_(columns), format_(format) {
+        const int64_t width = format == Format::TILES ? Tiles::PANEL : PANEL;
+        panels_ = (columns + width - 1) / width;
+        panel_size_ = width * (format == Format::TILES ? Tiles::padded(depth) : depth);
+        if (format == Format::FP32) floats_.resize(panels_ * panel_size_);
+        else halves_.resize(panels_ * panel_size_);
+        parallel(panels_, threads, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t panel = begin; panel < end; ++panel) {
+                const int64_t first = panel * width, count = std::min(width, columns - first);
+                const float* from = source + first * column_stride;
+                const auto each = [&](auto* to, const auto& offset, const auto& convert) {
+                    for (int64_t k = 0; k < depth; ++k) {
+                        for (int64_t n = 0; n < count; ++n) {
+                            to[offset(k, n)] = convert(from[k * row_stride + n * column_stride]);
+                        }
+                    }
+                };
+                const auto plain = [](int64_t k, int64_t n) { return k * PANEL + n; };
+                if (format == Format::FP32) {
+                    each(floats_.data() + panel * panel_size_, plain, [](float value) { return value; });
+                } else if (format == Format::BF16) {
+                    each(halves_.data() + panel * panel_size_, plain, to_bf16);
+                } else {
+                    each(halves_.data() + panel * panel_size_, Tiles::offset, to_bf16);
+                }
+            }
+        });
+    }
+
+    int64_t depth() const { return depth_; }
+    int64_t columns() const { return columns_; }
+    Format format() const { return format_; }
+    int64_t panels() const { return panels_; }
+    const float* floats(int64_t panel) const { return floats_.data() + panel * panel_size_; }
+    const uint16_t* halves(int64_t panel) const { return halves_.data() + panel * panel_size_; }
+
+private:
+    int64_t depth_, columns_, panels_, panel_size_;
+    Format format_;
+    std::vector<float> floats_;
+    std::vector<uint16_t> halves_;
+};
+
+// As many rows at once as leave registers for their sums: 24 of 32 with AVX-512, 12 of 16 with AVX2.
+constexpr int64_t MOST_ROWS = WIDTH == 16 ? 12 : 6;
+
+// C (ROWS, columns ≤ PANEL) += A (ROWS, K) · panel.
+template <int64_t ROWS, class Weight>
+void meet_panel(const float* a, int64_t a_stride, const Weight* panel, int64_t depth, float* c, int64_t c_stride,
+                int64_t columns) {
+    Vector sums[ROWS][2] = {};
+    for (int64_t k = 0; k < depth; ++k) {
+        const Vector left = load_weights(panel + k * PANEL), right = load_weights(panel + k * PANEL + WIDTH);
+#pragma GCC unroll 12
+        for (int64_t row = 0; row < ROWS; ++row) {
+            const Vector factor = splat(a[row * a_stride + k]);
+            sums[row][0] += factor * left;
+            sums[row][1] += factor * right;
+        }
+    }
+    const int64_t left_count = std::min(WIDTH, columns), right_count = columns - left_count;
+#pragma GCC unroll 12
+    for (int64_t row = 0; row < ROWS; ++row) {
+        float* target = c + row * c_stride;
+        store(target, load(target, left_count) + sums[row][0], left_count);
+        if (right_count > 0) {
+            store(target + WIDTH, load(target + WIDTH, right_count) + sums[row][1], right_count);
+        }
+    }
+}
+
+template <class Weight>
+void meet_panel(int64_t rows, const float* a, int64_t a_stride, const Weight* panel, int64_t depth, float* c,
+                int64_t c_stride, int64_t columns) {
+    switch (rows) {
+#define PRPN_ROWS(n) \
+    case n: return meet_panel<n>(a, a_stride, panel, depth, c, c_stride, columns);
+        PRPN_ROWS(1) PRPN_ROWS(2) PRPN_ROWS(3) PRPN_ROWS(4) PRPN_ROWS(5) PRPN_ROWS(6)
+#if defined(__AVX512F__)
+        PRPN_ROWS(7) PRPN_ROWS(8) PRPN_ROWS(9) PRPN_ROWS(10) PRPN_ROWS(11) PRPN_ROWS(12)
+#endif
+#undef PRPN_ROWS
+    }
+}
+
+// The rounded rows of A, kept between calls so that no memory is asked for in a loop over time.
+struct ProductScratch {
+    std::vector<uint16_t> halves;
+    std::vector<float> rounded;
+};
+
+inline void product_in_tiles(const float* a, int64_t a_stride, int64_t rows, const Packed& w, float* c, int64_t c_stride,
+                             std::vector<uint16_t>& halves) {
+    const int64_t depth = Tiles::padded(w.depth());
+    halves.assign(depth * Tiles::padded_rows(rows), 0);
+    for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t k = 0; k < w.depth(); ++k) halves[row * depth + k] = to_bf16(a[row * a_stride + k]);
+    }
+    Tiles tiles;
+    for (int64_t panel = 0; panel < w.panels(); ++panel) {
+        const int64_t first = panel * Tiles::PANEL, columns = std::min(Tiles::PANEL, w.columns() - first);
+        tiles.meet_panel(halves.data(), depth, rows, w.halves(panel), c + first, c_stride, columns);
+    }
+}
+
+// C (rows, N) += A (rows, K) · W
+inline void product(const float* a, int64_t a_stride, int64_t rows, const Packed& w, float* c, int64_t c_stride,
+                    ProductScratch& scratch) {
+    if (w.format() == Format::TILES) return product_in_tiles(a, a_stride, rows, w, c, c_stride, scratch.halves);
+    if (w.format() == Format::BF16) {
+        scratch.rounded.resize(rows * w.depth());
+        for (int64_t row = 0; row < rows; ++row) {
+            for (int64_t k = 0; k < w.depth(); ++k) {
+                scratch.rounded[row * w.depth() + k] = from_bf16(to_bf16(a[row * a_stride + k]));
+            }
+        }
+        a = scratch.rounded.data();
+        a_stride = w.depth();
+    }
+    const int64_t blocks = (rows + MOST_ROWS - 1) / MOST_ROWS;
+    for (int64_t panel = 0; panel < w.panels(); ++panel) {
+        const int64_t first = panel * PANEL, columns = std::min(PANEL, w.columns() - first);
+        for (int64_t block = 0; block < blocks; ++block) {
+            const int64_t begin = block * rows / blocks, end = (block + 1) * rows / blocks;
+            const float* from = a + begin * a_stride;
+            float* to = c + begin * c_stride + first;
+            if (w.format() == Format::FP32) {
+                meet_panel(end - begin, from, a_stride, w.floats(panel), w.depth(), to, c_stride, columns);
+            } else {
+                meet_panel(end - begin, from, a_stride, w.halves(panel), w.depth(), to, c_stride, columns);
+            }
+        }
+    }
+}
+
+}  // namespace prpn

@@ -1,0 +1,418 @@
+// The reading recurrence of one layer over a whole chunk, forwards and backwards through time.
+//
+// Streams of a batch do not meet in it, so each thread takes some of them through all of time and none waits for another.
+// States lie on one tape [h; c] of N + T rows that never moves; step t reads the window tape[t : t + N].
+//
+//     k      = m_out (x_k + W_k (m_in h_{t−1}))                  a_n = h_n · k / √H
+//     e_n    = exp(a_n − max a) / (Σ g exp(a − max a) + ε)       s_n = g_n e_n
+//     [h̃; c̃] = Σ_n (m_s s)_n [h; c]_n                            without attention [h; c]_{t−1}
+//     u      = x_t + γ LN(W_h (m_r h̃) + b) + β                    x_t: the normalised input part
+//     c_t    = σ(u_f) c̃ + σ(u_i) tanh(u_c)                       h_t = σ(u_o) tanh(γ' LN(c_t) + β')
+//
+// Backwards, what the N later steps want of state t is gathered instead of scattered, with ∂a the gradient of the scores:
+//
+//     ∂[h; c]_t = ∂tape_t + Σ_{j=1}^{N} ((m_s s)^{t+j}_{N−j} ∂[h̃; c̃]_{t+j} + ∂a^{t+j}_{N−j} [k_{t+j}; 0]) + [m_in W_kᵀ ∂k_{t+1}; 0]
+//
+//     # T steps, B batch, N slots, H hidden; oldest slot first
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "api.h"
+#include "normalise.h"
+#include "product.h"
+#include "random.h"
+#include "threads.h"
+
+using namespace prpn;
+
+// Mirrors kernels/native_recurrence.py, field by field. Masks that a rate of 0 switches off are not drawn.
+struct Reading {
+    int64_t steps, batch, slots, hidden, key_stride, threads;
+    int32_t released, bf16, attends, keeps_past_gradient;
+    const float *gate_inputs, *key_inputs, *gates;                            // (T, B, 4H), (T, B, H), (T, B, N)
+    const float *key_weight, *hidden_weight, *hidden_bias;                    // (H, H) by key_stride, (4H, H), (4H)
+    const float *hidden_gain, *hidden_shift, *cell_gain, *cell_shift;         // (4H), (4H), (H), (H)
+    const float* recurrent_mask;                                              // (H), or none
+    uint64_t key_in_seed, key_out_seed, attention_seed;
+    float key_rate, attention_rate;
+    float* tape;                                                              // (N + T, B, 2H): [h; c]
+    float *summaries, *keys;                                                  // (T, B, 2H): [h̃; c̃], (T, B, H)
+    float *relative, *attention, *kept;                                       // (T, B, N): e, s, m_s s
+    float *activations, *normed;                                              // (T, B, 4H): σ(i) σ(f) tanh(ĉ) σ(o), LN
+    float *hidden_scale, *cell_mean, *cell_scale;                             // (T, B)
+    // Backward pass. ∂u replaces the activations and ∂(W_h h̃) the normed products.
+    const float* d_tape;                                                      // (N + T, B, 2H)
+    float *d_past, *d_gates, *d_keys, *d_scores, *d_summaries;                // (N, B, 2H), …, (T, B, 2H)
+    float *d_hidden_bias, *d_hidden_gain, *d_hidden_shift, *d_cell_gain, *d_cell_shift;
+};
+
+namespace {
+
+constexpr float ATTENTION_EPSILON = 1e-8f;
+
+// What a thread needs for its streams, and the rows of arrays as its steps see them.
+class Walk {
+public:
+    Walk(const Reading& r, int64_t begin, int64_t end)
+        : r(r), begin(begin), end(end), rows(end - begin), H(r.hidden), N(r.slots),
+          key_in(r.key_in_seed, r.key_rate), key_out(r.key_out_seed, r.key_rate),
+          dropped_attention(r.attention_seed, r.attention_rate), buffer(rows * H), row_scratch(4 * H) {}
+
+protected:
+    const Reading& r;
+    const int64_t begin, end, rows, H, N;
+    const Dropout key_in, key_out, dropped_attention;
+    std::vector<float> buffer, row_scratch;
+    ProductScratch scratch;
+
+    int64_t place(int64_t t, int64_t b) const { return t * r.batch + b; }
+    float* state(int64_t row, int64_t b) const { return r.tape + place(row, b) * 2 * H; }
+
+    // to = from · mask for one row
+    void masked(const Dropout& dropout, int64_t place, const float* from, float* to) const {
+        if (!dropout.active()) {
+            if (from != to) std::memcpy(to, from, H * sizeof(float));
+            return;
+        }
+        const Dropout::Row row = dropout.row(place);
+        each_vector(H, [&](int64_t i, int64_t n) { store(to + i, load(from + i, n) * row.factors(i), n); });
+    }
+
+    void recurrent_masked(const float* from, float* to) const {
+        each_vector(H, [&](int64_t i, int64_t n) {
+            store(to + i, r.recurrent_mask ? load(from + i, n) * load(r.recurrent_mask + i, n) : load(from + i, n), n);
+        });
+    }
+};
+
+// out[n] = rows_n · vector, four rows at once so that their sums do not wait for each other.
+template <class RowOf>
+void dots(int64_t count, int64_t size, const float* vector, const RowOf& row_of, float* out) {
+    for (int64_t first = 0; first < count; first += 4) {
+        const float* rows[4];
+        const int64_t some = std::min<int64_t>(4, count - first);
+        for (int64_t j = 0; j < 4; ++j) rows[j] = row_of(first + std::min(j, some - 1));
+        Vector sums[4] = {};
+        each_vector(size, [&](int64_t i, int64_t n) {
+            const Vector factor = load(vector + i, n);
+            for (int64_t j = 0; j < 4; ++j) sums[j] += factor * load(rows[j] + i, n);
+        });
+        for (int64_t j = 0; j < some; ++j) out[first + j] = sum(sums[j]);
+    }
+}
+
+// One summand of a weighted sum of rows.
+struct Term {
+    float weight;
+    const float* row;
+};
+
+// to[i] (+)= Σ weight · row[i]
+void weighted_sum(const std::vector<Term>& terms, int64_t size, float* to, bool add) {
+    int64_t i = 0;
+    for (; i + 4 * WIDTH <= size; i += 4 * WIDTH) {
+        Vector sums[4] = {};
+        if (add) for (int64_t j = 0; j < 4; ++j) sums[j] = load(to + i + j * WIDTH);
+        for (const Term& term : terms) {
+            for (int64_t j = 0; j < 4; ++j) sums[j] += term.weight * load(term.row + i + j * WIDTH);
+        }
+        for (int64_t j = 0; j < 4; ++j) store(to + i + j * WIDTH, sums[j]);
+    }
+    for (; i < size; i += WIDTH) {
+        const int64_t n = std::min(WIDTH, size - i);
+        Vector total = add ? load(to + i, n) : Vector{};
+        for (const Term& term : terms) total += term.weight * load(term.row + i, n);
+        store(to + i, total, n);
+    }
+}
+
+class Forward : Walk {
+public:
+    Forward(const Reading& r, int64_t begin, int64_t end, const Packed* key, const Packed& hidden)
+        : Walk(r, begin, end), key_weight(key), hidden_weight(hidden), scores(N + WIDTH) {}
+
+    void run() {
+        for (int64_t t = 0; t < r.steps; ++t) {
+            if (r.attends) make_keys(t);
+            for (int64_t b = begin; b < end; ++b) {
+                if (r.attends) attend(t, b);
+                else std::memcpy(r.summaries + place(t, b) * 2 * H, state(N + t - 1, b), 2 * H * sizeof(float));
+            }
+            for (int64_t b = begin; b < end; ++b) {
+                recurrent_masked(r.summaries + place(t, b) * 2 * H, buffer.data() + (b - begin) * H);
+                std::memcpy(r.normed + place(t, b) * 4 * H, r.hidden_bias, 4 * H * sizeof(float));
+            }
+            product(buffer.data(), H, rows, hidden_weight, r.normed + place(t, begin) * 4 * H, 4 * H, scratch);
+            for (int64_t b = begin; b < end; ++b) update(t, b);
+        }
+    }
+
+private:
+    const Packed* key_weight;
+    const Packed& hidden_weight;
+    std::vector<float> scores;
+    std::vector<Term> terms;
+
+    void make_keys(int64_t t) {
+        float* keys = r.keys + place(t, begin) * H;
+        std::memcpy(keys, r.key_inputs + place(t, begin) * H, rows * H * sizeof(float));
+        for (int64_t b = begin; b < end; ++b) {
+            masked(key_in, place(t, b), state(N + t - 1, b), buffer.data() + (b - begin) * H);
+        }
+        product(buffer.data(), H, rows, *key_weight, keys, H, scratch);
+        for (int64_t b = begin; b < end; ++b) {
+            float* key = r.keys + place(t, b) * H;
+            masked(key_out, place(t, b), key, key);
+        }
+    }
+
+    void attend(int64_t t, int64_t b) {
+        const int64_t at = place(t, b);
+        const float* gates = r.gates + at * N;
+        float *relative = r.relative + at * N, *attention = r.attention + at * N, *kept = r.kept + at * N;
+        dots(N, H, r.keys + at * H, [&](int64_t n) { return state(t + n, b); }, scores.data());
+        const float scale = 1.0f / std::sqrt(float(H));
+        float peak = -INFINITY;
+        for (int64_t n = 0; n < N; ++n) peak = std::max(peak, scores[n] *= scale);
+        Vector open{};
+        each_vector(N, [&](int64_t n, int64_t count) {
+            const Vector exponentials = exponential(load(scores.data() + n, count) - peak);
+            store(scores.data() + n, exponentials);
+            open += exponentials * load(gates + n, count);
+        });
+        const float inverse = 1.0f / (sum(open) + ATTENTION_EPSILON);
+        const Dropout::Row mask = dropped_attention.row(at);
+        each_vector(N, [&](int64_t n, int64_t count) {
+            const Vector e = load(scores.data() + n, count) * inverse, s = e * load(gates + n, count);
+            store(relative + n, e, count);
+            store(attention + n, s, count);
+            store(kept + n, dropped_attention.active() ? s * mask.factors(n) : s, count);
+        });
+        terms.clear();
+        for (int64_t n = 0; n < N; ++n) {
+            if (kept[n] != 0) terms.push_back({kept[n], state(t + n, b)});
+        }
+        weighted_sum(terms, 2 * H, r.summaries + at * 2 * H, false);
+    }
+
+    void update(int64_t t, int64_t b) {
+        const int64_t at = place(t, b);
+        float *normed = r.normed + at * 4 * H, *active = r.activations + at * 4 * H, *now = state(N + t, b);
+        const float *input = r.gate_inputs + at * 4 * H, *cell_summary = r.summaries + at * 2 * H + H;
+        const Spread spread = spread_of(normed, 4 * H, r.released);
+        const float inverse = 1.0f / spread.scale;
+        r.hidden_scale[at] = spread.scale;
+        const auto gate = [&](int64_t i, int64_t n) {
+            const Vector y = (load(normed + i, n) - spread.mean) * inverse;
+            store(normed + i, y, n);
+            return load(input + i, n) + y * load(r.hidden_gain + i, n) + load(r.hidden_shift + i, n);
+        };
+        float* cell = now + H;
+        each_vector(H, [&](int64_t i, int64_t n) {
+            const Vector write = sigmoid(gate(i, n)), keep = sigmoid(gate(H + i, n));
+            const Vector candidate = hyperbolic_tangent(gate(2 * H + i, n)), show = sigmoid(gate(3 * H + i, n));
+            store(active + i, write, n);
+            store(active + H + i, keep, n);
+            store(active + 2 * H + i, candidate, n);
+            store(active + 3 * H + i, show, n);
+            store(cell + i, keep * load(cell_summary + i, n) + write * candidate, n);
+        });
+        const Spread cell_spread = spread_of(cell, H, r.released);
+        r.cell_mean[at] = cell_spread.mean;
+        r.cell_scale[at] = cell_spread.scale;
+        const float cell_inverse = 1.0f / cell_spread.scale;
+        each_vector(H, [&](int64_t i, int64_t n) {
+            const Vector y = (load(cell + i, n) - cell_spread.mean) * cell_inverse;
+            const Vector shown = hyperbolic_tangent(y * load(r.cell_gain + i, n) + load(r.cell_shift + i, n));
+            store(now + i, load(active + 3 * H + i, n) * shown, n);
+        });
+    }
+};
+
+// Gradients that all rows add to.
+struct Sums {
+    explicit Sums(int64_t hidden)
+        : hidden_bias(4 * hidden), hidden_gain(4 * hidden), hidden_shift(4 * hidden), cell_gain(hidden),
+          cell_shift(hidden) {}
+
+    std::vector<float> hidden_bias, hidden_gain, hidden_shift, cell_gain, cell_shift;
+};
+
+class Backward : Walk {
+public:
+    Backward(const Reading& r, int64_t begin, int64_t end, const Packed* key, const Packed& hidden)
+        : Walk(r, begin, end), sums(H), key_weight(key), hidden_weight(hidden), carried(rows * H), d_state(2 * H),
+          d_shown(H), cell_normed(H), d_attention(N + WIDTH) {}
+
+    void run() {
+        for (int64_t t = r.steps - 1; t >= 0; --t) {
+            for (int64_t b = begin; b < end; ++b) {
+                gather(t, b);
+                update(t, b);
+                std::memset(buffer.data() + (b - begin) * H, 0, H * sizeof(float));
+            }
+            product(r.normed + place(t, begin) * 4 * H, 4 * H, rows, hidden_weight, buffer.data(), H, scratch);
+            for (int64_t b = begin; b < end; ++b) {
+                recurrent_masked(buffer.data() + (b - begin) * H, r.d_summaries + place(t, b) * 2 * H);
+                if (r.attends) attend(t, b);
+            }
+            if (r.attends) make_keys(t);
+        }
+        if (!r.keeps_past_gradient) return;
+        for (int64_t t = -1; t >= -N; --t) {
+            for (int64_t b = begin; b < end; ++b) {
+                gather(t, b);
+                std::memcpy(r.d_past + place(N + t, b) * 2 * H, d_state.data(), 2 * H * sizeof(float));
+            }
+        }
+    }
+
+    Sums sums;
+
+private:
+    const Packed* key_weight;
+    const Packed& hidden_weight;
+    std::vector<float> carried, d_state, d_shown, cell_normed, d_attention;  // carried: m_in W_kᵀ ∂k_{t+1}
+    std::vector<Term> terms, key_terms;
+
+    // ∂[h; c]_t into d_state; t < 0 is the past.
+    void gather(int64_t t, int64_t b) {
+        std::memcpy(d_state.data(), r.d_tape + place(N + t, b) * 2 * H, 2 * H * sizeof(float));
+        terms.clear();
+        key_terms.clear();
+        if (!r.attends) {
+            if (t >= -1 && t + 1 < r.steps) terms.push_back({1.0f, r.d_summaries + place(t + 1, b) * 2 * H});
+        } else {
+            for (int64_t j = std::max<int64_t>(1, -t); j <= N && t + j < r.steps; ++j) {
+                const int64_t later = place(t + j, b), slot = later * N + N - j;
+                if (r.kept[slot] != 0) terms.push_back({r.kept[slot], r.d_summaries + later * 2 * H});
+                if (r.d_scores[slot] != 0) key_terms.push_back({r.d_scores[slot], r.keys + later * H});
+            }
+            if (t >= -1 && t + 1 < r.steps) key_terms.push_back({1.0f, carried.data() + (b - begin) * H});
+        }
+        weighted_sum(terms, 2 * H, d_state.data(), true);
+        weighted_sum(key_terms, H, d_state.data(), true);
+    }
+
+    void update(int64_t t, int64_t b) {
+        const int64_t at = place(t, b);
+        float *active = r.activations + at * 4 * H, *normed = r.normed + at * 4 * H;
+        const float *d_hidden = d_state.data(), *cell = state(N + t, b) + H;
+        const float *cell_summary = r.summaries + at * 2 * H + H;
+        float *d_cell = d_state.data() + H, *d_cell_summary = r.d_summaries + at * 2 * H + H;
+        const float mean = r.cell_mean[at], inverse = 1.0f / r.cell_scale[at];
+        each_vector(H, [&](int64_t i, int64_t n) {
+            const Vector y = (load(cell + i, n) - mean) * inverse, gain = load(r.cell_gain + i, n);
+            const Vector shown = hyperbolic_tangent(y * gain + load(r.cell_shift + i, n));
+            const Vector show = load(active + 3 * H + i, n), d = load(d_hidden + i, n);
+            const Vector d_inner = d * show * (1.0f - shown * shown);
+            store(active + 3 * H + i, d * shown * show * (1.0f - show), n);
+            store(cell_normed.data() + i, y, n);
+            store(sums.cell_gain.data() + i, load(sums.cell_gain.data() + i, n) + d_inner * y, n);
+            store(sums.cell_shift.data() + i, load(sums.cell_shift.data() + i, n) + d_inner, n);
+            store(d_shown.data() + i, d_inner * gain, n);
+        });
+        normalise_backward(d_shown.data(), H, r.cell_scale[at], r.released,
+                           [&](int64_t i, int64_t n) { return load(cell_normed.data() + i, n); });
+        each_vector(H, [&](int64_t i, int64_t n) {
+            const Vector d = load(d_cell + i, n) + load(d_shown.data() + i, n);
+            const Vector write = load(active + i, n), keep = load(active + H + i, n);
+            const Vector candidate = load(active + 2 * H + i, n);
+            store(active + i, d * candidate * write * (1.0f - write), n);
+            store(active + H + i, d * load(cell_summary + i, n) * keep * (1.0f - keep), n);
+            store(active + 2 * H + i, d * write * (1.0f - candidate * candidate), n);
+            store(d_cell_summary + i, d * keep, n);
+        });
+        float* d_normed = row_scratch.data();
+        each_vector(4 * H, [&](int64_t i, int64_t n) {
+            const Vector d = load(active + i, n), y = load(normed + i, n);
+            store(sums.hidden_gain.data() + i, load(sums.hidden_gain.data() + i, n) + d * y, n);
+            store(sums.hidden_shift.data() + i, load(sums.hidden_shift.data() + i, n) + d, n);
+            store(d_normed + i, d * load(r.hidden_gain + i, n), n);
+        });
+        normalise_backward(d_normed, 4 * H, r.hidden_scale[at], r.released,
+                           [&](int64_t i, int64_t n) { return load(normed + i, n); });
+        each_vector(4 * H, [&](int64_t i, int64_t n) {
+            const Vector d = load(d_normed + i, n);
+            store(normed + i, d, n);
+            store(sums.hidden_bias.data() + i, load(sums.hidden_bias.data() + i, n) + d, n);
+        });
+    }
+
+    // From ∂[h̃; c̃]_t to ∂g, ∂a and ∂k.
+    void attend(int64_t t, int64_t b) {
+        const int64_t at = place(t, b);
+        const float *attention = r.attention + at * N, *relative = r.relative + at * N;
+        float *d_scores = r.d_scores + at * N, *d = d_attention.data();
+        dots(N, 2 * H, r.d_summaries + at * 2 * H, [&](int64_t n) { return state(t + n, b); }, d);
+        if (dropped_attention.active()) {
+            const Dropout::Row mask = dropped_attention.row(at);
+            each_vector(N, [&](int64_t n, int64_t count) { store(d + n, load(d + n, count) * mask.factors(n)); });
+        }
+        float projection = 0, total = 0;
+        for (int64_t n = 0; n < N; ++n) projection += d[n] * attention[n];
+        int64_t strongest = 0;
+        for (int64_t n = 0; n < N; ++n) {
+            r.d_gates[at * N + n] = relative[n] * (d[n] - projection);
+            d_scores[n] = attention[n] * (d[n] - projection);
+            total += d_scores[n];
+            if (relative[n] > relative[strongest]) strongest = n;
+        }
+        d_scores[strongest] -= total;  // through the maximum
+        const float scale = 1.0f / std::sqrt(float(H));
+        terms.clear();
+        for (int64_t n = 0; n < N; ++n) {
+            d_scores[n] *= scale;
+            if (d_scores[n] != 0) terms.push_back({d_scores[n], state(t + n, b)});
+        }
+        float* d_key = r.d_keys + at * H;
+        weighted_sum(terms, H, d_key, false);
+        masked(key_out, at, d_key, d_key);
+    }
+
+    void make_keys(int64_t t) {
+        std::fill(carried.begin(), carried.end(), 0.0f);
+        product(r.d_keys + place(t, begin) * H, H, rows, *key_weight, carried.data(), H, scratch);
+        for (int64_t b = begin; b < end; ++b) {
+            float* row = carried.data() + (b - begin) * H;
+            masked(key_in, place(t, b), row, row);
+        }
+    }
+};
+
+}  // namespace
+
+PRPN_API void prpn_reading_forward(const Reading* reading) {
+    const Reading& r = *reading;
+    const Format format = format_of(r.bf16);
+    const Packed hidden(r.hidden_weight, r.hidden, 4 * r.hidden, 1, r.hidden, format, r.threads);
+    const Packed key(r.key_weight, r.hidden, r.attends ? r.hidden : 0, 1, r.key_stride, format, r.threads);
+    parallel(r.batch, r.threads, 1, [&](int64_t begin, int64_t end) {
+        Forward(r, begin, end, &key, hidden).run();
+    });
+}
+
+PRPN_API void prpn_reading_backward(const Reading* reading) {
+    const Reading& r = *reading;
+    const Format format = format_of(r.bf16);
+    const Packed hidden(r.hidden_weight, 4 * r.hidden, r.hidden, r.hidden, 1, format, r.threads);
+    const Packed key(r.key_weight, r.hidden, r.attends ? r.hidden : 0, r.key_stride, 1, format, r.threads);
+    std::mutex guard;
+    std::map<int64_t, Sums> sums;  // by the first stream, so that they are added in the same order every time
+    parallel(r.batch, r.threads, 1, [&](int64_t begin, int64_t end) {
+        Backward walk(r, begin, end, &key, hidden);
+        walk.run();
+        const std::lock_guard<std::mutex> lock(guard);
+        sums.emplace(begin, std::move(walk.sums));
+    });
+    for (const auto& [_, part] : sums) {
+        const auto add = [](float* to, const std::vector<float>& from) {
+            for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
+        };
+        add(r.d_hidden_bias, part.hidden_bias), add(r.d_hidden_gain, part.hidden_gain);
+        add(r.d_hidden_shift, part.hidden_shift), add(r.d_cell_gain, part.cell_gain);
+        add(r.d_cell_shift, part.cell_shift);
+    }
+}

@@ -1,0 +1,166 @@
+// Functions of whole rows: dropout, layer norm, softmax with its loss, and Adam, which takes all weights for one row.
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "api.h"
+#include "normalise.h"
+#include "random.h"
+#include "threads.h"
+
+using namespace prpn;
+
+namespace {
+
+// Rows a thread takes at least: less is not worth starting one.
+int64_t grain_of(int64_t columns) { return std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, columns)); }
+
+// Column sums that threads gather for themselves and that are added up in the order of their rows.
+class ColumnSums {
+public:
+    void keep(int64_t first_row, std::vector<float>&& part) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        parts_.emplace(first_row, std::move(part));
+    }
+    void add_to(float* target) const {
+        for (const auto& [_, part] : parts_) {
+            for (size_t i = 0; i < part.size(); ++i) target[i] += part[i];
+        }
+    }
+
+private:
+    std::mutex guard_;
+    std::map<int64_t, std::vector<float>> parts_;
+};
+
+}  // namespace
+
+// y (rows, columns) = x · mask, where the rows of x lie `stride` apart; y may be x.
+PRPN_API void prpn_dropout(const float* x, int64_t stride, int64_t rows, int64_t columns, uint64_t seed, float rate,
+                           float* y, int64_t threads) {
+    const Dropout dropout(seed, rate);
+    parallel(rows, threads, grain_of(columns), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            const Dropout::Row mask = dropout.row(row);
+            const float* from = x + row * stride;
+            float* to = y + row * columns;
+            each_vector(columns, [&](int64_t i, int64_t n) { store(to + i, load(from + i, n) * mask.factors(i), n); });
+        }
+    });
+}
+
+// y = γ LN(x) + β; mean and scale (rows) are kept for the way back.
+PRPN_API void prpn_layer_norm_forward(const float* x, int64_t rows, int64_t columns, const float* gain,
+                                      const float* bias, int32_t released, float* y, float* mean, float* scale,
+                                      int64_t threads) {
+    parallel(rows, threads, grain_of(columns), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            const float* from = x + row * columns;
+            float* to = y + row * columns;
+            const Spread spread = spread_of(from, columns, released);
+            const float inverse = 1.0f / spread.scale;
+            mean[row] = spread.mean;
+            scale[row] = spread.scale;
+            each_vector(columns, [&](int64_t i, int64_t n) {
+                const Vector normed = (load(from + i, n) - spread.mean) * inverse;
+                store(to + i, normed * load(gain + i, n) + load(bias + i, n), n);
+            });
+        }
+    });
+}
+
+// ∂x of ∂y; ∂γ and ∂β are added to d_gain and d_bias.
+PRPN_API void prpn_layer_norm_backward(const float* d_y, const float* x, int64_t rows, int64_t columns,
+                                       const float* gain, int32_t released, const float* mean, const float* scale,
+                                       float* d_x, float* d_gain, float* d_bias, int64_t threads) {
+    ColumnSums gains, biases;
+    parallel(rows, threads, grain_of(columns), [&](int64_t begin, int64_t end) {
+        std::vector<float> gain_sum(columns), bias_sum(columns);
+        for (int64_t row = begin; row < end; ++row) {
+            const float *from = x + row * columns, *d = d_y + row * columns;
+            float* to = d_x + row * columns;
+            const float center = mean[row], inverse = 1.0f / scale[row];
+            const auto normed = [&](int64_t i, int64_t n) { return (load(from + i, n) - center) * inverse; };
+            each_vector(columns, [&](int64_t i, int64_t n) {
+                const Vector gradient = load(d + i, n);
+                store(gain_sum.data() + i, load(gain_sum.data() + i, n) + gradient * normed(i, n), n);
+                store(bias_sum.data() + i, load(bias_sum.data() + i, n) + gradient, n);
+                store(to + i, gradient * load(gain + i, n), n);
+            });
+            normalise_backward(to, columns, scale[row], released, normed);
+        }
+        gains.keep(begin, std::move(gain_sum));
+        biases.keep(begin, std::move(bias_sum));
+    });
+    gains.add_to(d_gain);
+    biases.add_to(d_bias);
+}
+
+// logits (rows, columns) become softmax(logits + bias) − onehot(target), and losses (rows) the cross-entropies; the
+// column sums of the new rows are added to d_bias. Without d_bias (evaluation) the rows are left as they come.
+PRPN_API void prpn_cross_entropy(float* logits, int64_t rows, int64_t columns, const float* bias,
+                                 const int64_t* targets, float* losses, float* d_bias, int64_t threads) {
+    ColumnSums biases;
+    parallel(rows, threads, grain_of(columns), [&](int64_t begin, int64_t end) {
+        std::vector<float> bias_sum(d_bias ? columns : 0);
+        for (int64_t row = begin; row < end; ++row) {
+            float* x = logits + row * columns;
+            const float wanted = x[targets[row]] + bias[targets[row]];
+            Vector peaks = splat(-INFINITY);
+            int64_t i = 0;
+            for (; i + WIDTH <= columns; i += WIDTH) {
+                const Vector shifted = load(x + i) + load(bias + i);
+                store(x + i, shifted);
+                peaks = maximum(peaks, shifted);
+            }
+            float peak = largest(peaks);
+            for (; i < columns; ++i) peak = std::max(peak, x[i] += bias[i]);
+            Vector sums[2] = {};
+            float rest = 0;
+            for (i = 0; i + 2 * WIDTH <= columns; i += 2 * WIDTH) {
+                for (int64_t j = 0; j < 2; ++j) {
+                    const Vector e = exponential(load(x + i + j * WIDTH) - peak);
+                    store(x + i + j * WIDTH, e);
+                    sums[j] += e;
+                }
+            }
+            for (; i < columns; i += WIDTH) {
+                const int64_t n = std::min(WIDTH, columns - i);
+                const Vector e = exponential(load(x + i, n) - peak);
+                store(x + i, e, n);
+                for (int64_t j = 0; j < n; ++j) rest += e[j];
+            }
+            const float total = sum(sums[0] + sums[1]) + rest;
+            losses[row] = std::log(total) + peak - wanted;
+            if (!d_bias) continue;
+            const float inverse = 1.0f / total;
+            each_vector(columns, [&](int64_t i, int64_t n) { store(x + i, load(x + i, n) * inverse, n); });
+            x[targets[row]] -= 1.0f;
+            each_vector(columns, [&](int64_t i, int64_t n) {
+                store(bias_sum.data() + i, load(bias_sum.data() + i, n) + load(x + i, n), n);
+            });
+        }
+        if (d_bias) biases.keep(begin, std::move(bias_sum));
+    });
+    if (d_bias) biases.add_to(d_bias);
+}
+
+// One step of Adam on one array of weights, the gradient scaled on the way:
+//
+//     g ← scale g + decay w;   m ← β₁ m + (1 − β₁) g;   v ← β₂ v + (1 − β₂) g²
+//     w ← w − rate (m / (1 − β₁^t)) / (√(v / (1 − β₂^t)) + ε)
+PRPN_API void prpn_adam(float* weights, const float* gradients, float* first, float* second, int64_t count, float scale,
+                        float decay, double rate, double beta1, double beta2, double epsilon, int64_t step,
+                        int64_t threads) {
+    const float b1 = float(beta1), b2 = float(beta2), c1 = float(1 - beta1), c2 = float(1 - beta2);
+    const float size = float(rate / (1 - std::pow(beta1, double(step))));
+    const float spread = float(1 / std::sqrt(1 - std::pow(beta2, double(step)))), floor = float(epsilon);
+    parallel(count, threads, 1 << 16, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const float g = gradients[i] * scale + decay * weights[i];
+            const float m = first[i] = b1 * first[i] + c1 * g, v = second[i] = b2 * second[i] + c2 * g * g;
+            weights[i] -= size * m / (std::sqrt(v) * spread + floor);
+        }
+    });
+}

@@ -1,0 +1,120 @@
+// Products of bf16 numbers in AMX tiles: 16 rows of 64 bytes. One instruction adds A (16, 32) · B (32, 16) to C (16, 16).
+//
+// Where the compiler has no AMX the eight tiles are arrays and the instruction is three loops, as the processor's manual
+// defines it: slow, but it lets packing and indexing be tested on any machine.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__AMX_BF16__)
+#include <immintrin.h>
+#endif
+
+namespace prpn {
+
+// Rounds to the nearest bf16, ties to even; what is not a number stays so.
+inline uint16_t to_bf16(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffff) > 0x7f800000) return uint16_t(bits >> 16 | 0x40);
+    return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+inline float from_bf16(uint16_t half) {
+    const uint32_t bits = uint32_t(half) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+class Tiles {
+public:
+    static constexpr int64_t PANEL = 32;   // columns of two tiles of C
+    static constexpr int64_t HEIGHT = 32;  // rows of two tiles of C
+    static constexpr int64_t DEPTH = 32;   // what one instruction sums over
+
+    static int64_t padded(int64_t depth) { return (depth + DEPTH - 1) / DEPTH * DEPTH; }
+    static int64_t padded_rows(int64_t rows) { return (rows + HEIGHT - 1) / HEIGHT * HEIGHT; }
+
+    // Where element (k, column) of a panel lies: pairs along k are neighbours.
+    static int64_t offset(int64_t k, int64_t column) {
+        return (k / DEPTH * 2 + column / 16) * 512 + k % DEPTH / 2 * 32 + column % 16 * 2 + k % 2;
+    }
+
+    // C (rows, columns ≤ PANEL) += A · panel, where A is padded with zeros to HEIGHT rows and `depth` columns.
+    void meet_panel(const uint16_t* a, int64_t depth, int64_t rows, const uint16_t* panel, float* c, int64_t c_stride,
+                    int64_t columns) {
+        alignas(64) float sums[HEIGHT * PANEL];
+        for (int64_t first = 0; first < rows; first += HEIGHT) {
+            zero<0>(), zero<1>(), zero<2>(), zero<3>();
+            for (int64_t k = 0; k < depth; k += DEPTH) {
+                load<4>(a + first * depth + k, depth * 2);
+                load<5>(a + (first + 16) * depth + k, depth * 2);
+                load<6>(panel + k / DEPTH * 1024, 64);
+                load<7>(panel + k / DEPTH * 1024 + 512, 64);
+                multiply<0, 4, 6>(), multiply<1, 4, 7>(), multiply<2, 5, 6>(), multiply<3, 5, 7>();
+            }
+            store<0>(sums), store<1>(sums + 16), store<2>(sums + 16 * PANEL), store<3>(sums + 16 * PANEL + 16);
+            for (int64_t row = 0; row < std::min(HEIGHT, rows - first); ++row) {
+                float* target = c + (first + row) * c_stride;
+                for (int64_t n = 0; n < columns; ++n) target[n] += sums[row * PANEL + n];
+            }
+        }
+    }
+
+#if defined(__AMX_BF16__)
+    static constexpr bool NATIVE = true;
+
+    Tiles() {
+        alignas(64) uint8_t configuration[64] = {1};  // palette 1; rows and bytes a row of the eight tiles
+        for (int tile = 0; tile < 8; ++tile) {
+            configuration[16 + 2 * tile] = 64;
+            configuration[48 + tile] = 16;
+        }
+        _tile_loadconfig(configuration);
+    }
+    ~Tiles() { _tile_release(); }
+
+private:
+    template <int TILE> void zero() { _tile_zero(TILE); }
+    template <int TILE> void load(const uint16_t* from, int64_t stride) { _tile_loadd(TILE, from, stride); }
+    template <int TILE> void store(float* to) { _tile_stored(TILE, to, PANEL * 4); }
+    template <int C, int A, int B> void multiply() { _tile_dpbf16ps(C, A, B); }
+#else
+    static constexpr bool NATIVE = false;
+
+private:
+    uint8_t tiles_[8][16][64];
+
+    template <int TILE> void zero() { std::memset(tiles_[TILE], 0, sizeof tiles_[TILE]); }
+    template <int TILE> void load(const uint16_t* from, int64_t stride) {
+        for (int row = 0; row < 16; ++row) {
+            std::memcpy(tiles_[TILE][row], reinterpret_cast<const uint8_t*>(from) + row * stride, 64);
+        }
+    }
+    template <int TILE> void store(float* to) {
+        for (int row = 0; row < 16; ++row) std::memcpy(to + row * PANEL, tiles_[TILE][row], 64);
+    }
+    template <int C, int A, int B> void multiply() {
+        for (int row = 0; row < 16; ++row) {
+            float sums[16];
+            uint16_t left[32], right[16][32];
+            std::memcpy(sums, tiles_[C][row], 64);
+            std::memcpy(left, tiles_[A][row], 64);
+            std::memcpy(right, tiles_[B], 1024);
+            for (int pair = 0; pair < 16; ++pair) {
+                for (int column = 0; column < 16; ++column) {
+                    for (int part = 0; part < 2; ++part) {
+                        sums[column] += from_bf16(left[2 * pair + part]) * from_bf16(right[pair][2 * column + part]);
+                    }
+                }
+            }
+            std::memcpy(tiles_[C][row], sums, 64);
+        }
+    }
+#endif
+};
+
+}  // namespace prpn

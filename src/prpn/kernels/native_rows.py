@@ -1,0 +1,116 @@
+"""Functions of whole rows in the native core (native/rows.cpp): dropout without stored masks, layer norm, softmax.
+
+# R rows, n features
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from prpn.kernels.native import address, required_library
+
+
+@dataclass(frozen=True)
+class HashedMask:
+    """A dropout mask that is a function of seed, row and column; it is never stored."""
+
+    seed: int
+    rate: float
+
+    @staticmethod
+    def draw(rate: float) -> HashedMask:
+        """A new mask; the seed comes from torch's generator, so that runs repeat."""
+        return HashedMask(int(torch.randint(2**63 - 1, ())) if rate else 0, rate)
+
+    def apply_to(self, x: Tensor) -> Tensor:
+        """The elements of x (…, n) that are kept, scaled up by 1/(1 − rate)."""
+        rows = _evenly_spaced(x)
+        result = torch.empty(x.shape)
+        count, columns = result.numel() // max(1, x.shape[-1]), x.shape[-1]
+        required_library().prpn_dropout(
+            address(rows), _row_stride(rows), count, columns, self.seed, self.rate, address(result), threads()
+        )  # fmt: skip
+        return result
+
+    def materialise(self, *shape: int) -> Tensor:
+        """The mask itself: 0 and 1/(1 − rate)."""
+        return self.apply_to(torch.ones(shape))
+
+
+def threads() -> int:
+    """Threads that a native function may use."""
+    return torch.get_num_threads()
+
+
+def native_dropout(x: Tensor, rate: float) -> Tensor:
+    """Dropout of (…, n)."""
+    dropped: Tensor = _Dropout.apply(x, HashedMask.draw(rate))  # type: ignore[no-untyped-call]
+    return dropped
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, mask: HashedMask) -> Tensor:
+        ctx.mask = mask
+        return mask.apply_to(x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return ctx.mask.apply_to(gradient), None
+
+
+def native_layer_norm(x: Tensor, gain: Tensor, bias: Tensor, released: bool) -> Tensor:
+    """The same as `prpn.model.layers.LayerNorm`, over the last dimension of (…, n)."""
+    normed: Tensor = _LayerNorm.apply(x, gain, bias, released)  # type: ignore[no-untyped-call]
+    return normed
+
+
+class _LayerNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, gain: Tensor, bias: Tensor, released: bool) -> Tensor:
+        x = x.contiguous()
+        y, mean, scale = torch.empty_like(x), x.new_empty(x.shape[:-1]), x.new_empty(x.shape[:-1])
+        required_library().prpn_layer_norm_forward(
+            address(x), mean.numel(), x.shape[-1], address(gain), address(bias), released, address(y), address(mean),
+            address(scale), threads(),
+        )  # fmt: skip
+        ctx.released = released
+        ctx.save_for_backward(x, gain, mean, scale)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_y: Tensor) -> tuple[Tensor | None, ...]:
+        x, gain, mean, scale = ctx.saved_tensors
+        d_y = d_y.contiguous()
+        d_x, d_gain, d_bias = torch.empty_like(x), torch.zeros_like(gain), torch.zeros_like(gain)
+        required_library().prpn_layer_norm_backward(
+            address(d_y), address(x), mean.numel(), x.shape[-1], address(gain), ctx.released, address(mean),
+            address(scale), address(d_x), address(d_gain), address(d_bias), threads(),
+        )  # fmt: skip
+        return d_x, d_gain, d_bias, None
+
+
+def native_cross_entropy(logits: Tensor, bias: Tensor, targets: Tensor, d_bias: Tensor | None) -> Tensor:
+    """Cross-entropies (R,) of logits + bias (R, n); the logits become softmax − onehot unless d_bias is None."""
+    losses = logits.new_empty(len(logits))
+    required_library().prpn_cross_entropy(
+        address(logits), *logits.shape, address(bias), address(targets), address(losses), address(d_bias), threads()
+    )
+    return losses
+
+
+def _evenly_spaced(x: Tensor) -> Tensor:
+    """The same rows, every two neighbours equally far apart."""
+    regular = all(x.stride(i) == x.stride(i + 1) * x.shape[i + 1] for i in range(x.dim() - 2) if x.shape[i] > 1)
+    return x if regular and (x.stride(-1) == 1 or x.shape[-1] == 1) else x.contiguous()
+
+
+def _row_stride(x: Tensor) -> int:
+    return x.stride(-2) if x.dim() > 1 else x.numel()

@@ -1,0 +1,153 @@
+"""The native recurrence equals the loop over time for any sizes, threads and masks; in bf16 it is near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from prpn.config import ModelConfig
+from prpn.kernels.native_recurrence import HashedMasks, native_recurrence
+from prpn.model.reading import Rates, ReadingLayer, Tapes, recurrence
+from tests.kernels.native import assert_close, needs_native_core, threads_set
+from tests.model.cases import kernels_set
+
+pytestmark = needs_native_core
+
+# Below, at and above the widths of vectors (8, 16), of packed panels (16, 32) and of tiles (16, 32).
+SIZES = st.sampled_from([2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 65])
+BATCHES = st.sampled_from([1, 2, 3, 5, 6, 7, 12, 13, 25, 31, 33])
+
+
+@dataclass(frozen=True)
+class Case:
+    layer: ReadingLayer
+    leaves: dict[str, Tensor]
+    masks: HashedMasks
+
+    @property
+    def variables(self) -> dict[str, Tensor]:
+        """Everything with a gradient."""
+        own = {n: p for n, p in self.layer.named_parameters() if not n.startswith("input") and n != "key.bias"}
+        return {**self.leaves, **own}
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    attends = draw(st.integers(0, 3)) > 0
+    config = ModelConfig(
+        flavour=draw(st.sampled_from(["paper", "released"])), embedding=draw(SIZES), hidden=draw(SIZES),
+        memory_slots=draw(st.sampled_from([1, 2, 7, 8, 15, 16, 17, 20, 33])), parsing=False, reading_attention=attends,
+    )  # fmt: skip
+    steps, batch = draw(st.integers(1, 6)), draw(BATCHES)
+    torch.manual_seed(draw(st.integers(0, 2**31)))
+    layer = ReadingLayer(config, first=True)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter += 0.2 * torch.randn_like(parameter)
+    hidden, slots = config.hidden, config.memory_slots
+    gates = torch.randn(steps, batch, slots).sigmoid().sort(-1).values
+    gates[torch.rand(steps, batch) < 0.3] = 0.0
+    gates[torch.rand(steps, batch) < 0.3, : slots // 2] = 0.0
+    leaves = {
+        "gate_inputs": torch.randn(steps, batch, 4 * hidden),
+        "key_inputs": torch.randn(steps, batch, hidden),
+        "gates": gates,
+        "past_hidden": torch.randn(slots, batch, hidden).tanh(),
+        "past_cells": torch.randn(slots, batch, hidden),
+    }
+    if not attends:
+        del leaves["key_inputs"]
+    rates = Rates(*(draw(st.sampled_from([0.0, 0.3])) for _ in range(3)))
+    masks = HashedMasks.draw(rates if attends else rates._replace(key=0.0, attention=0.0), leaves["past_hidden"])
+    return Case(layer, {name: leaf.requires_grad_() for name, leaf in leaves.items()}, masks)
+
+
+def gradients(case: Case, tapes: Tapes) -> dict[str, Tensor]:
+    torch.manual_seed(7)
+    total = (tapes.hidden * torch.randn(tapes.hidden.shape)).sum() + (
+        tapes.cells * torch.randn(tapes.cells.shape)
+    ).sum()
+    found = torch.autograd.grad(total, list(case.variables.values()), allow_unused=True)
+    pairs = zip(case.variables.items(), found, strict=True)
+    return {name: torch.zeros_like(v) if gradient is None else gradient for (name, v), gradient in pairs}
+
+
+def read(case: Case, native: bool) -> tuple[Tapes, dict[str, Tensor]]:
+    given_ = {"key_inputs": None, **case.leaves}
+    config, (steps, batch) = case.layer.config, case.leaves["gates"].shape[:2]
+    if native:
+        tapes = native_recurrence(case.layer, **given_, masks=case.masks)
+    else:
+        stored = case.masks.stored(steps, batch, config.hidden, config.memory_slots)
+        tapes = recurrence(case.layer, **given_, masks=stored)
+    return tapes, gradients(case, tapes)
+
+
+def compare(case: Case, tolerance: float) -> None:
+    slow, slow_gradients = read(case, native=False)
+    fast, fast_gradients = read(case, native=True)
+    assert_close(fast.hidden, slow.hidden, tolerance, "hidden")
+    assert_close(fast.cells, slow.cells, tolerance, "cells")
+    assert (fast.attention is None) == (slow.attention is None)
+    if slow.attention is not None:
+        assert_close(fast.attention, slow.attention, tolerance, "attention")
+    for name, gradient in slow_gradients.items():
+        assert_close(fast_gradients[name], gradient, 10 * tolerance, f"gradient of {name}")
+
+
+@settings(max_examples=150)
+@given(cases(), st.integers(1, 4))
+def test_the_native_recurrence_equals_the_loop(case: Case, threads: int) -> None:
+    with kernels_set("fp32"), threads_set(threads):
+        compare(case, 1e-5)
+
+
+@settings(max_examples=60)
+@given(cases(), st.integers(1, 3))
+def test_in_bf16_it_is_near(case: Case, threads: int) -> None:
+    """Products lose all but eight bits; whatever is not a product loses nothing."""
+    with kernels_set("bf16"), threads_set(threads):
+        compare(case, 0.06)
+
+
+@given(cases())
+def test_the_number_of_threads_changes_no_state(case: Case) -> None:
+    states = []
+    for threads in (1, 2, 3):
+        with kernels_set("fp32"), threads_set(threads):
+            states.append(read(case, native=True)[0])
+    assert all(torch.equal(states[0].hidden, other.hidden) for other in states[1:])
+    assert all(torch.equal(states[0].cells, other.cells) for other in states[1:])
+
+
+def test_backwards_once_only() -> None:
+    layer = ReadingLayer(ModelConfig(embedding=4, hidden=4, memory_slots=2), first=True)
+    gates, past = torch.ones(3, 2, 2), torch.zeros(2, 2, 4)
+    with kernels_set("fp32"):
+        hidden = layer(torch.randn(3, 2, 4), gates, past, past).hidden.sum()
+        hidden.backward(retain_graph=True)
+        with pytest.raises(RuntimeError, match="once only"):
+            hidden.backward()
+
+
+def test_memory_is_given_back_without_the_garbage_collector() -> None:
+    import gc
+    import weakref
+
+    layer = ReadingLayer(ModelConfig(embedding=4, hidden=4, memory_slots=2), first=True)
+    gates, past = torch.ones(3, 2, 2), torch.zeros(2, 2, 4)
+    gc.disable()
+    try:
+        with kernels_set("fp32"):
+            tapes = layer(torch.randn(3, 2, 4), gates, past, past)
+        node = weakref.ref(tapes.hidden.grad_fn.next_functions[0][0])
+        assert node() is not None
+        del tapes
+        assert node() is None
+    finally:
+        gc.enable()

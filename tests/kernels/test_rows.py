@@ -1,0 +1,114 @@
+"""Rows in the native core: dropout masks, layer norm, cross-entropy, for any number of rows and columns."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prpn.kernels.loss import chunked_cross_entropy, cross_entropy_in_place
+from prpn.kernels.native_rows import HashedMask, native_cross_entropy, native_dropout, native_layer_norm
+from prpn.model.layers import LayerNorm
+from tests.kernels.native import assert_close, needs_native_core, threads_set
+from tests.model.cases import kernels_set
+
+pytestmark = needs_native_core
+
+rows_drawn = st.sampled_from([1, 2, 3, 17, 64])
+columns_drawn = st.sampled_from([2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 100, 1001])
+seeds = st.integers(0, 2**63 - 2)
+threads_drawn = st.integers(1, 4)
+
+
+@given(rows_drawn, columns_drawn, seeds, st.sampled_from([0.1, 0.5, 0.9]), threads_drawn)
+def test_a_mask_is_a_function_of_its_seed(rows: int, columns: int, seed: int, rate: float, threads: int) -> None:
+    mask = HashedMask(seed, rate).materialise(rows, columns)
+    assert ((mask == 0) | ((mask * (1 - rate) - 1).abs() < 1e-6)).all()
+    with threads_set(threads):
+        x = torch.randn(rows, columns)
+        assert torch.equal(HashedMask(seed, rate).apply_to(x), x * mask)
+        wide = torch.randn(rows, 2 * columns)
+        assert torch.equal(HashedMask(seed, rate).apply_to(wide[:, columns:]), wide[:, columns:] * mask)
+
+
+def test_masks_drop_as_many_as_they_should_and_look_independent() -> None:
+    count = 1_000_000
+    for rate in (0.05, 0.35, 0.7):
+        one = HashedMask(1, rate).materialise(1000, 1000) == 0
+        other = HashedMask(2, rate).materialise(1000, 1000) == 0
+        spread = (rate * (1 - rate) / count) ** 0.5
+        assert abs(one.float().mean().item() - rate) < 5 * spread
+        assert abs((one & other).float().mean().item() - rate**2) < 5 * (rate**2 * (1 - rate**2) / count) ** 0.5
+        for neighbour in (one[:, 1:] & one[:, :-1], one[1:] & one[:-1]):  # in its row, in its column
+            assert abs(neighbour.float().mean().item() - rate**2) < 5 * (rate**2 * (1 - rate**2) / count) ** 0.5
+        by_column, by_row = one.float().mean(0), one.float().mean(1)
+        assert (by_column - rate).abs().max() < 6 * (rate * (1 - rate) / 1000) ** 0.5
+        assert (by_row - rate).abs().max() < 6 * (rate * (1 - rate) / 1000) ** 0.5
+
+
+def test_dropout_repeats_with_the_seed_of_torch_and_passes_its_gradient() -> None:
+    x = torch.randn(5, 37, requires_grad=True)
+    torch.manual_seed(3)
+    first = native_dropout(x, 0.4)
+    torch.manual_seed(3)
+    assert torch.equal(first, native_dropout(x, 0.4))
+    assert not torch.equal(first, native_dropout(x, 0.4))
+    first.sum().backward()
+    assert torch.equal(x.grad != 0, first != 0)
+    assert_close(x.grad * x, first, 1e-6, "gradient")
+
+
+@settings(max_examples=80)
+@given(rows_drawn, columns_drawn.filter(lambda n: n > 2), st.sampled_from(["paper", "released"]), seeds, threads_drawn)
+def test_layer_norm_equals_autograd(rows: int, columns: int, flavour: str, seed: int, threads: int) -> None:
+    torch.manual_seed(seed)
+    norm = LayerNorm(columns, flavour)
+    torch.nn.init.normal_(norm.gain)
+    torch.nn.init.normal_(norm.bias)
+    x, d = (3 * torch.randn(rows, columns) + 1).requires_grad_(), torch.randn(rows, columns)
+    found = []
+    for choice in ("autograd", "fp32"):
+        with kernels_set(choice), threads_set(threads):
+            y = norm(x)
+            found.append((y, *torch.autograd.grad((y * d).sum(), (x, norm.gain, norm.bias))))
+    for name, slow, fast in zip(("y", "x", "gain", "bias"), *found, strict=True):
+        assert_close(fast, slow, 2e-5, name)
+
+
+def test_layer_norm_of_equal_numbers_has_a_gradient() -> None:
+    x = torch.ones(2, 5, requires_grad=True)
+    native_layer_norm(x, torch.ones(5), torch.zeros(5), True).sum().backward()
+    assert x.grad.isfinite().all()
+
+
+@settings(max_examples=80)
+@given(rows_drawn, columns_drawn, seeds, st.sampled_from([1.0, 30.0]), threads_drawn)
+def test_cross_entropy_equals_torch(rows: int, columns: int, seed: int, scale: float, threads: int) -> None:
+    torch.manual_seed(seed)
+    logits, bias = scale * torch.randn(rows, columns), torch.randn(columns)
+    targets = torch.randint(columns, (rows,))
+    sums, their_sums, theirs = torch.zeros(columns), torch.zeros(columns), logits.clone()
+    expected = F.cross_entropy(logits + bias, targets, reduction="none")
+    assert_close(cross_entropy_in_place(theirs, bias, targets, their_sums), expected, 1e-5, "losses in torch")
+    with threads_set(threads):
+        assert_close(native_cross_entropy(logits.clone(), bias, targets, None), expected, 1e-5, "evaluated")
+        assert_close(native_cross_entropy(logits, bias, targets, sums), expected, 1e-5, "losses")
+    assert_close(logits, theirs, 1e-5, "surplus")
+    assert_close(sums, their_sums, 1e-4, "sums")
+
+
+@settings(max_examples=30)
+@given(st.sampled_from([1, 255, 256, 257, 600]), st.sampled_from([2, 33]), seeds)
+def test_the_whole_loss_equals_autograd(rows: int, columns: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    x, weight = torch.randn(rows, 9, requires_grad=True), torch.randn(columns, 9, requires_grad=True)
+    bias, targets = torch.randn(columns, requires_grad=True), torch.randint(columns, (rows,))
+    expected = F.cross_entropy(F.linear(x, weight, bias), targets)
+    wanted = torch.autograd.grad(expected, (x, weight, bias))
+    with kernels_set("fp32"):
+        found = chunked_cross_entropy(x, weight, bias, targets)
+        gradients = torch.autograd.grad(found, (x, weight, bias))
+    assert_close(found, expected, 1e-5, "loss")
+    for name, mine, theirs in zip(("x", "weight", "bias"), gradients, wanted, strict=True):
+        assert_close(mine, theirs, 1e-5, name)
