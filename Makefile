@@ -1,18 +1,22 @@
 # Each target sets up what it needs: .venv is made by python -m venv and filled by pip, again only when
-# pyproject.toml or constraints.txt changed.
+# pyproject.toml, constraints.txt or the native core changed.
 
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test check format bench tables clean
+NATIVE := setup.py $(wildcard src/prpn/kernels/native/*)
+PACKAGE := $(shell find src/prpn -name '*.py') $(NATIVE)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: install demo test test-without-compiler sanitize check format bench tables clean
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt $(NATIVE)
 	$(PYTHON) -c 'import sys; sys.exit("prpn needs Python 3.11 or newer; say make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(INSTALL) -c constraints.txt -e '.[dev]'
 	touch $@
 
 demo: $(STAMP)
@@ -20,6 +24,27 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+# The package as a machine without a compiler would build it, and what must work there all the same.
+build/bare: $(STAMP) $(PACKAGE)
+	rm -rf $@ build/lib* build/temp* build/bdist*
+	CC=no-compiler CXX=no-compiler $(INSTALL) --no-deps --target $@ .
+	test -z "$$(find $@ -name '_native_*')"
+
+test-without-compiler: build/bare
+	PYTHONPATH=build/bare $(BIN)/python -m pytest tests/kernels tests/cli tests/model tests/test_parser.py
+
+# The native core with every memory access and every undefined operation checked, its tests with threads included.
+build/sanitized: $(STAMP) $(PACKAGE)
+	rm -rf $@ build/lib* build/temp* build/bdist*
+	CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' \
+	LDFLAGS='-fsanitize=address,undefined' $(INSTALL) --no-deps --target $@ .
+	test -n "$$(find $@ -name '_native_*')"
+
+sanitize: build/sanitized
+	PYTHONPATH=build/sanitized ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	$(BIN)/python -m pytest -p no:cacheprovider tests/kernels
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -31,7 +56,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks.training_step
+	$(BIN)/python -m benchmarks
 
 tables: $(STAMP)
 	$(BIN)/python -m prpn.report.tables README.md docs/evaluation.md results

@@ -30,6 +30,18 @@ def chunked_cross_entropy(rows: Tensor, weight: Tensor, bias: Tensor, targets: T
     return loss
 
 
+@torch.no_grad()
+def token_cross_entropies(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy of each target (R,): what evaluation needs."""
+    losses, buffer = rows.new_empty(len(rows)), rows.new_empty(min(CHUNK, len(rows)), len(weight))
+    surplus_of = native_cross_entropy if native_reads(rows) else cross_entropy_in_place
+    for start in range(0, len(rows), CHUNK):
+        chunk = rows[start : start + CHUNK]
+        logits = product(chunk, weight.t(), out=buffer[: len(chunk)])
+        losses[start : start + CHUNK] = surplus_of(logits, bias, targets[start : start + CHUNK], None)
+    return losses
+
+
 class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -54,14 +66,18 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return d_rows * scale, d_weight * scale, d_bias * scale, None
 
 
-def cross_entropy_in_place(logits: Tensor, bias: Tensor, targets: Tensor, d_bias: Tensor) -> Tensor:
-    """Cross-entropies (R,) of logits + bias (R, V); the logits become softmax − onehot, their sums go to d_bias."""
+def cross_entropy_in_place(logits: Tensor, bias: Tensor, targets: Tensor, d_bias: Tensor | None) -> Tensor:
+    """Cross-entropies (R,) of logits + bias (R, V); unless d_bias is None the logits become softmax − onehot.
+
+    The column sums of softmax − onehot are added to d_bias.
+    """
     wanted = targets[:, None]
     logits += bias
     peak, score = logits.amax(1, keepdim=True), logits.gather(1, wanted)
     surplus = logits.sub_(peak).exp_()
     normaliser = surplus.sum(1, keepdim=True)
-    surplus.div_(normaliser)
-    surplus.scatter_add_(1, wanted, surplus.new_full((), -1.0).expand(wanted.shape))
-    d_bias += surplus.sum(0)
+    if d_bias is not None:
+        surplus.div_(normaliser)
+        surplus.scatter_add_(1, wanted, surplus.new_full((), -1.0).expand(wanted.shape))
+        d_bias += surplus.sum(0)
     return (normaliser.log() + peak - score).squeeze(1)

@@ -12,7 +12,7 @@ import ctypes
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 Pointer = ctypes.c_void_p
 
 _SIZE, _NUMBER, _SEED, _FLAG = ctypes.c_int64, ctypes.c_float, ctypes.c_uint64, ctypes.c_int32
-_DOUBLE = ctypes.c_double
 _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_dropout": (Pointer, _SIZE, _SIZE, _SIZE, _SEED, _NUMBER, Pointer, _SIZE),
     "prpn_layer_norm_forward": (Pointer, _SIZE, _SIZE, Pointer, Pointer, _FLAG, *[Pointer] * 3, _SIZE),
     "prpn_layer_norm_backward": (Pointer, Pointer, _SIZE, _SIZE, Pointer, _FLAG, *[Pointer] * 5, _SIZE),
     "prpn_cross_entropy": (Pointer, _SIZE, _SIZE, *[Pointer] * 4, _SIZE),
-    "prpn_adam": (*[Pointer] * 4, _SIZE, _NUMBER, _NUMBER, *[_DOUBLE] * 4, _SIZE, _SIZE),
+    "prpn_product": (Pointer, _SIZE, Pointer, _SIZE, _SIZE, _FLAG, Pointer, _SIZE),
+    "prpn_predicting_forward": (Pointer,),
+    "prpn_predicting_backward": (Pointer,),
     "prpn_reading_forward": (Pointer,),
     "prpn_reading_backward": (Pointer,),
 }
@@ -57,6 +58,16 @@ def address(tensor: Tensor | None) -> int | None:
     if tensor.device.type != "cpu" or str(tensor.dtype) not in ("torch.float32", "torch.int64"):
         raise TypeError(f"the native core cannot read {tensor.dtype} on {tensor.device}")
     return tensor.data_ptr()
+
+
+class Arguments(ctypes.Structure):
+    """The arguments of a function that takes many, as a struct."""
+
+    def set(self, **fields: Any) -> None:
+        """Set fields; of tensors, their addresses."""
+        for name, value in fields.items():
+            number = isinstance(value, int | float)
+            setattr(self, name, value if number else address(value))
 
 
 def instruction_set() -> str | None:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from prpn.kernels import in_use
-from prpn.kernels.native import Pointer, address, required_library
+from prpn.kernels.native import Arguments, Pointer, required_library
 from prpn.kernels.native_rows import HashedMask, threads
 from prpn.kernels.products import product
 
@@ -42,7 +42,7 @@ _GRADIENTS = (
 )  # fmt: skip
 
 
-class _Reading(ctypes.Structure):
+class _Reading(Arguments):
     """The struct of the same name in native/reading.cpp, field by field."""
 
     _fields_ = (
@@ -53,11 +53,6 @@ class _Reading(ctypes.Structure):
         *((name, ctypes.c_float) for name in _RATES),
         *((name, Pointer) for name in (*_KEPT, *_GRADIENTS)),
     )
-
-    def set(self, **fields: Any) -> None:
-        """Set fields; of tensors, their addresses."""
-        for name, value in fields.items():
-            setattr(self, name, address(value) if value is None or isinstance(value, Tensor) else value)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class HashedMask:
 
     def apply_to(self, x: Tensor) -> Tensor:
         """The elements of x (…, n) that are kept, scaled up by 1/(1 − rate)."""
-        rows = _evenly_spaced(x)
+        rows = evenly_spaced(x)
         result = torch.empty(x.shape)
         count, columns = result.numel() // max(1, x.shape[-1]), x.shape[-1]
         required_library().prpn_dropout(
@@ -106,7 +106,7 @@ def native_cross_entropy(logits: Tensor, bias: Tensor, targets: Tensor, d_bias: 
     return losses
 
 
-def _evenly_spaced(x: Tensor) -> Tensor:
+def evenly_spaced(x: Tensor) -> Tensor:
     """The same rows, every two neighbours equally far apart."""
     regular = all(x.stride(i) == x.stride(i + 1) * x.shape[i + 1] for i in range(x.dim() - 2) if x.shape[i] > 1)
     return x if regular and (x.stride(-1) == 1 or x.shape[-1] == 1) else x.contiguous()

@@ -18,7 +18,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from prpn import kernels
 from prpn.config import ModelConfig
+from prpn.kernels.native_attention import native_attention
 from prpn.model.attention import structured_attention
 from prpn.model.layers import BatchNorm, Linear, dropout, select_rows
 
@@ -74,6 +76,8 @@ class PredictNetwork(nn.Module):
         """Attention weights (T, B, N), to look at, and summaries h_{l:t−1} (T, B, H)."""
         slots, drop = self.config.memory_slots, self.config.dropout_between
         keys = dropout(self.key(dropout(hidden_tape[slots:], drop, self.training)), drop, self.training)
+        if kernels.native_reads(keys):
+            return native_attention(hidden_tape, keys, gates, self.config.dropout_attention if self.training else 0.0)
         blocks = [
             self._attend(hidden_tape[start : start + slots + BLOCK], keys[start : start + BLOCK], block_gates)
             for start, block_gates in zip(range(0, len(gates), BLOCK), gates.split(BLOCK), strict=True)

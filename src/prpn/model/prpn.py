@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from prpn import kernels
 from prpn.config import ModelConfig
 from prpn.errors import ConfigError
-from prpn.kernels.loss import chunked_cross_entropy
+from prpn.kernels.loss import chunked_cross_entropy, token_cross_entropies
 from prpn.model.attention import reach_distribution
 from prpn.model.layers import dropout, place_rows, select_rows
 from prpn.model.parsing import Parse, ParsingNetwork, PlainGates
@@ -96,6 +96,14 @@ class PRPN(nn.Module):
         return chunked_cross_entropy(
             self.drop(output.features), self.decoder.weight, self.decoder.bias, wanted
         )  # fmt: skip
+
+    @torch.no_grad()
+    def token_losses(self, output: Output, targets: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Cross-entropy, in nats, of each target (T, B) at the real positions (R,), in reading order."""
+        wanted = select_rows(targets, mask)
+        if kernels.in_use() == "autograd":
+            return F.cross_entropy(self.decode(output.features), wanted, reduction="none")
+        return token_cross_entropies(self.drop(output.features), self.decoder.weight, self.decoder.bias, wanted)
 
     def drop(self, features: Tensor) -> Tensor:
         """The in-out dropout on what the decoder reads."""

@@ -13,12 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from prpn.config import TrainingConfig
 from prpn.model import PRPN
-from prpn.model.layers import select_rows
 from prpn.text.batches import Batch
 from prpn.text.corpus import Corpus
 from prpn.text.vocabulary import Vocabulary
@@ -76,7 +74,7 @@ def token_losses(network: PRPN, batches: Batches, device: torch.device) -> Itera
         inputs, targets, mask = on_device(batch, device)
         output = network(inputs, None if batch.fresh else state, mask)
         state = output.state
-        yield F.cross_entropy(network.decode(output.features), select_rows(targets, mask), reduction="none")
+        yield network.token_losses(output, targets, mask)
 
 
 def score(

@@ -14,12 +14,12 @@
 //     ∂[h; c]_t = ∂tape_t + Σ_{j=1}^{N} ((m_s s)^{t+j}_{N−j} ∂[h̃; c̃]_{t+j} + ∂a^{t+j}_{N−j} [k_{t+j}; 0]) + [m_in W_kᵀ ∂k_{t+1}; 0]
 //
 //     # T steps, B batch, N slots, H hidden; oldest slot first
-#include <cmath>
 #include <map>
 #include <mutex>
 #include <vector>
 
 #include "api.h"
+#include "attention.h"
 #include "normalise.h"
 #include "product.h"
 #include "random.h"
@@ -50,20 +50,19 @@ struct Reading {
 
 namespace {
 
-constexpr float ATTENTION_EPSILON = 1e-8f;
-
 // What a thread needs for its streams, and the rows of arrays as its steps see them.
 class Walk {
 public:
     Walk(const Reading& r, int64_t begin, int64_t end)
         : r(r), begin(begin), end(end), rows(end - begin), H(r.hidden), N(r.slots),
           key_in(r.key_in_seed, r.key_rate), key_out(r.key_out_seed, r.key_rate),
-          dropped_attention(r.attention_seed, r.attention_rate), buffer(rows * H), row_scratch(4 * H) {}
+          attention(N, H, 2 * H, Dropout(r.attention_seed, r.attention_rate)), buffer(rows * H), row_scratch(4 * H) {}
 
 protected:
     const Reading& r;
     const int64_t begin, end, rows, H, N;
-    const Dropout key_in, key_out, dropped_attention;
+    const Dropout key_in, key_out;
+    Attention attention;
     std::vector<float> buffer, row_scratch;
     ProductScratch scratch;
 
@@ -87,51 +86,10 @@ protected:
     }
 };
 
-// out[n] = rows_n · vector, four rows at once so that their sums do not wait for each other.
-template <class RowOf>
-void dots(int64_t count, int64_t size, const float* vector, const RowOf& row_of, float* out) {
-    for (int64_t first = 0; first < count; first += 4) {
-        const float* rows[4];
-        const int64_t some = std::min<int64_t>(4, count - first);
-        for (int64_t j = 0; j < 4; ++j) rows[j] = row_of(first + std::min(j, some - 1));
-        Vector sums[4] = {};
-        each_vector(size, [&](int64_t i, int64_t n) {
-            const Vector factor = load(vector + i, n);
-            for (int64_t j = 0; j < 4; ++j) sums[j] += factor * load(rows[j] + i, n);
-        });
-        for (int64_t j = 0; j < some; ++j) out[first + j] = sum(sums[j]);
-    }
-}
-
-// One summand of a weighted sum of rows.
-struct Term {
-    float weight;
-    const float* row;
-};
-
-// to[i] (+)= Σ weight · row[i]
-void weighted_sum(const std::vector<Term>& terms, int64_t size, float* to, bool add) {
-    int64_t i = 0;
-    for (; i + 4 * WIDTH <= size; i += 4 * WIDTH) {
-        Vector sums[4] = {};
-        if (add) for (int64_t j = 0; j < 4; ++j) sums[j] = load(to + i + j * WIDTH);
-        for (const Term& term : terms) {
-            for (int64_t j = 0; j < 4; ++j) sums[j] += term.weight * load(term.row + i + j * WIDTH);
-        }
-        for (int64_t j = 0; j < 4; ++j) store(to + i + j * WIDTH, sums[j]);
-    }
-    for (; i < size; i += WIDTH) {
-        const int64_t n = std::min(WIDTH, size - i);
-        Vector total = add ? load(to + i, n) : Vector{};
-        for (const Term& term : terms) total += term.weight * load(term.row + i, n);
-        store(to + i, total, n);
-    }
-}
-
 class Forward : Walk {
 public:
     Forward(const Reading& r, int64_t begin, int64_t end, const Packed* key, const Packed& hidden)
-        : Walk(r, begin, end), key_weight(key), hidden_weight(hidden), scores(N + WIDTH) {}
+        : Walk(r, begin, end), key_weight(key), hidden_weight(hidden) {}
 
     void run() {
         for (int64_t t = 0; t < r.steps; ++t) {
@@ -152,8 +110,6 @@ public:
 private:
     const Packed* key_weight;
     const Packed& hidden_weight;
-    std::vector<float> scores;
-    std::vector<Term> terms;
 
     void make_keys(int64_t t) {
         float* keys = r.keys + place(t, begin) * H;
@@ -170,31 +126,8 @@ private:
 
     void attend(int64_t t, int64_t b) {
         const int64_t at = place(t, b);
-        const float* gates = r.gates + at * N;
-        float *relative = r.relative + at * N, *attention = r.attention + at * N, *kept = r.kept + at * N;
-        dots(N, H, r.keys + at * H, [&](int64_t n) { return state(t + n, b); }, scores.data());
-        const float scale = 1.0f / std::sqrt(float(H));
-        float peak = -INFINITY;
-        for (int64_t n = 0; n < N; ++n) peak = std::max(peak, scores[n] *= scale);
-        Vector open{};
-        each_vector(N, [&](int64_t n, int64_t count) {
-            const Vector exponentials = exponential(load(scores.data() + n, count) - peak);
-            store(scores.data() + n, exponentials);
-            open += exponentials * load(gates + n, count);
-        });
-        const float inverse = 1.0f / (sum(open) + ATTENTION_EPSILON);
-        const Dropout::Row mask = dropped_attention.row(at);
-        each_vector(N, [&](int64_t n, int64_t count) {
-            const Vector e = load(scores.data() + n, count) * inverse, s = e * load(gates + n, count);
-            store(relative + n, e, count);
-            store(attention + n, s, count);
-            store(kept + n, dropped_attention.active() ? s * mask.factors(n) : s, count);
-        });
-        terms.clear();
-        for (int64_t n = 0; n < N; ++n) {
-            if (kept[n] != 0) terms.push_back({kept[n], state(t + n, b)});
-        }
-        weighted_sum(terms, 2 * H, r.summaries + at * 2 * H, false);
+        attention.forward(at, r.keys + at * H, r.gates + at * N, [&](int64_t n) { return state(t + n, b); },
+                          r.relative + at * N, r.attention + at * N, r.kept + at * N, r.summaries + at * 2 * H);
     }
 
     void update(int64_t t, int64_t b) {
@@ -244,7 +177,7 @@ class Backward : Walk {
 public:
     Backward(const Reading& r, int64_t begin, int64_t end, const Packed* key, const Packed& hidden)
         : Walk(r, begin, end), sums(H), key_weight(key), hidden_weight(hidden), carried(rows * H), d_state(2 * H),
-          d_shown(H), cell_normed(H), d_attention(N + WIDTH) {}
+          d_shown(H), cell_normed(H) {}
 
     void run() {
         for (int64_t t = r.steps - 1; t >= 0; --t) {
@@ -274,7 +207,7 @@ public:
 private:
     const Packed* key_weight;
     const Packed& hidden_weight;
-    std::vector<float> carried, d_state, d_shown, cell_normed, d_attention;  // carried: m_in W_kᵀ ∂k_{t+1}
+    std::vector<float> carried, d_state, d_shown, cell_normed;  // carried: m_in W_kᵀ ∂k_{t+1}
     std::vector<Term> terms, key_terms;
 
     // ∂[h; c]_t into d_state; t < 0 is the past.
@@ -285,11 +218,9 @@ private:
         if (!r.attends) {
             if (t >= -1 && t + 1 < r.steps) terms.push_back({1.0f, r.d_summaries + place(t + 1, b) * 2 * H});
         } else {
-            for (int64_t j = std::max<int64_t>(1, -t); j <= N && t + j < r.steps; ++j) {
-                const int64_t later = place(t + j, b), slot = later * N + N - j;
-                if (r.kept[slot] != 0) terms.push_back({r.kept[slot], r.d_summaries + later * 2 * H});
-                if (r.d_scores[slot] != 0) key_terms.push_back({r.d_scores[slot], r.keys + later * H});
-            }
+            gather_terms(N, std::max<int64_t>(1, -t), std::min(N, r.steps - 1 - t),
+                         [&](int64_t j) { return place(t + j, b); }, r.kept, r.d_scores, r.d_summaries, 2 * H, r.keys,
+                         H, terms, key_terms);
             if (t >= -1 && t + 1 < r.steps) key_terms.push_back({1.0f, carried.data() + (b - begin) * H});
         }
         weighted_sum(terms, 2 * H, d_state.data(), true);
@@ -344,31 +275,9 @@ private:
     // From ∂[h̃; c̃]_t to ∂g, ∂a and ∂k.
     void attend(int64_t t, int64_t b) {
         const int64_t at = place(t, b);
-        const float *attention = r.attention + at * N, *relative = r.relative + at * N;
-        float *d_scores = r.d_scores + at * N, *d = d_attention.data();
-        dots(N, 2 * H, r.d_summaries + at * 2 * H, [&](int64_t n) { return state(t + n, b); }, d);
-        if (dropped_attention.active()) {
-            const Dropout::Row mask = dropped_attention.row(at);
-            each_vector(N, [&](int64_t n, int64_t count) { store(d + n, load(d + n, count) * mask.factors(n)); });
-        }
-        float projection = 0, total = 0;
-        for (int64_t n = 0; n < N; ++n) projection += d[n] * attention[n];
-        int64_t strongest = 0;
-        for (int64_t n = 0; n < N; ++n) {
-            r.d_gates[at * N + n] = relative[n] * (d[n] - projection);
-            d_scores[n] = attention[n] * (d[n] - projection);
-            total += d_scores[n];
-            if (relative[n] > relative[strongest]) strongest = n;
-        }
-        d_scores[strongest] -= total;  // through the maximum
-        const float scale = 1.0f / std::sqrt(float(H));
-        terms.clear();
-        for (int64_t n = 0; n < N; ++n) {
-            d_scores[n] *= scale;
-            if (d_scores[n] != 0) terms.push_back({d_scores[n], state(t + n, b)});
-        }
         float* d_key = r.d_keys + at * H;
-        weighted_sum(terms, H, d_key, false);
+        attention.backward(at, r.d_summaries + at * 2 * H, [&](int64_t n) { return state(t + n, b); },
+                           r.relative + at * N, r.attention + at * N, r.d_gates + at * N, r.d_scores + at * N, d_key);
         masked(key_out, at, d_key, d_key);
     }
 

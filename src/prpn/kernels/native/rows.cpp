@@ -1,4 +1,4 @@
-// Functions of whole rows: dropout, layer norm, softmax with its loss, and Adam, which takes all weights for one row.
+// Functions of whole rows: dropout, layer norm, and softmax with its loss.
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -144,23 +144,4 @@ PRPN_API void prpn_cross_entropy(float* logits, int64_t rows, int64_t columns, c
         if (d_bias) biases.keep(begin, std::move(bias_sum));
     });
     if (d_bias) biases.add_to(d_bias);
-}
-
-// One step of Adam on one array of weights, the gradient scaled on the way:
-//
-//     g ← scale g + decay w;   m ← β₁ m + (1 − β₁) g;   v ← β₂ v + (1 − β₂) g²
-//     w ← w − rate (m / (1 − β₁^t)) / (√(v / (1 − β₂^t)) + ε)
-PRPN_API void prpn_adam(float* weights, const float* gradients, float* first, float* second, int64_t count, float scale,
-                        float decay, double rate, double beta1, double beta2, double epsilon, int64_t step,
-                        int64_t threads) {
-    const float b1 = float(beta1), b2 = float(beta2), c1 = float(1 - beta1), c2 = float(1 - beta2);
-    const float size = float(rate / (1 - std::pow(beta1, double(step))));
-    const float spread = float(1 / std::sqrt(1 - std::pow(beta2, double(step)))), floor = float(epsilon);
-    parallel(count, threads, 1 << 16, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            const float g = gradients[i] * scale + decay * weights[i];
-            const float m = first[i] = b1 * first[i] + c1 * g, v = second[i] = b2 * second[i] + c2 * g * g;
-            weights[i] -= size * m / (std::sqrt(v) * spread + floor);
-        }
-    });
 }

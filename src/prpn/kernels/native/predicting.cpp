@@ -1,0 +1,62 @@
+// The predict network's attention: every place of a chunk over the N states before it, all places at once.
+//
+//     forward    summary_t = Σ_n (m s)^t_n h_{t−N+n}                                    rows in any order
+//     backward   ∂h_t = Σ_{j=1}^{N} ((m s)^{t+j}_{N−j} ∂summary_{t+j} + ∂a^{t+j}_{N−j} k_{t+j})     gathered, row by row
+//
+//     # T steps, B batch, N slots, H hidden; rows of the tape lie `tape_stride` apart; oldest slot first
+#include "api.h"
+#include "attention.h"
+#include "threads.h"
+
+using namespace prpn;
+
+// Mirrors kernels/native_attention.py, field by field.
+struct Predicting {
+    int64_t steps, batch, slots, hidden, tape_stride, threads;
+    const float *tape, *keys, *gates;               // (N + T, B, H) by tape_stride, (T, B, H), (T, B, N)
+    uint64_t seed;
+    float rate;
+    float *relative, *attention, *kept, *summaries;  // (T, B, N) three times, (T, B, H)
+    const float* d_summaries;                        // (T, B, H)
+    float *d_gates, *d_scores, *d_keys, *d_tape;     // (T, B, N) twice, (T, B, H), (N + T, B, H)
+};
+
+PRPN_API void prpn_predicting_forward(const Predicting* predicting) {
+    const Predicting& p = *predicting;
+    const int64_t N = p.slots, H = p.hidden;
+    parallel(p.steps * p.batch, p.threads, 1, [&](int64_t begin, int64_t end) {
+        Attention attention(N, H, H, Dropout(p.seed, p.rate));
+        for (int64_t at = begin; at < end; ++at) {
+            // Place (t, b) is row t · B + b, and slot n of it the tape's row (t + n, b).
+            const auto row_of = [&](int64_t n) { return p.tape + (at + n * p.batch) * p.tape_stride; };
+            attention.forward(at, p.keys + at * H, p.gates + at * N, row_of, p.relative + at * N, p.attention + at * N,
+                              p.kept + at * N, p.summaries + at * H);
+        }
+    });
+}
+
+PRPN_API void prpn_predicting_backward(const Predicting* predicting) {
+    const Predicting& p = *predicting;
+    const int64_t N = p.slots, H = p.hidden;
+    parallel(p.steps * p.batch, p.threads, 1, [&](int64_t begin, int64_t end) {
+        Attention attention(N, H, H, Dropout(p.seed, p.rate));
+        for (int64_t at = begin; at < end; ++at) {
+            const auto row_of = [&](int64_t n) { return p.tape + (at + n * p.batch) * p.tape_stride; };
+            attention.backward(at, p.d_summaries + at * H, row_of, p.relative + at * N, p.attention + at * N,
+                               p.d_gates + at * N, p.d_scores + at * N, p.d_keys + at * H);
+        }
+    });
+    parallel((N + p.steps) * p.batch, p.threads, 1, [&](int64_t begin, int64_t end) {
+        std::vector<Term> terms, key_terms;
+        for (int64_t row = begin; row < end; ++row) {
+            const int64_t t = row / p.batch - N, b = row % p.batch;  // the tape's first N rows are the past
+            terms.clear();
+            key_terms.clear();
+            gather_terms(N, std::max<int64_t>(1, -t), std::min(N, p.steps - 1 - t),
+                         [&](int64_t j) { return (t + j) * p.batch + b; }, p.kept, p.d_scores, p.d_summaries, H, p.keys,
+                         H, terms, key_terms);
+            weighted_sum(terms, H, p.d_tape + row * H, false);
+            weighted_sum(key_terms, H, p.d_tape + row * H, true);
+        }
+    });
+}

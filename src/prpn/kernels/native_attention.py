@@ -1,0 +1,68 @@
+"""The predict network's attention in the native core (native/predicting.cpp).
+
+# T time, B batch, N memory slots, H hidden; oldest slot first
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from prpn.kernels.native import Arguments, Pointer, required_library
+from prpn.kernels.native_rows import HashedMask, evenly_spaced, threads
+
+
+class _Predicting(Arguments):
+    """The struct of the same name in native/predicting.cpp, field by field."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("steps", "batch", "slots", "hidden", "tape_stride", "threads")),
+        *((name, Pointer) for name in ("tape", "keys", "gates")),
+        ("seed", ctypes.c_uint64),
+        ("rate", ctypes.c_float),
+        *((name, Pointer) for name in ("relative", "attention", "kept", "summaries")),
+        *((name, Pointer) for name in ("d_summaries", "d_gates", "d_scores", "d_keys", "d_tape")),
+    )
+
+
+def native_attention(tape: Tensor, keys: Tensor, gates: Tensor, rate: float) -> tuple[Tensor, Tensor]:
+    """Attention weights (T, B, N), to look at, and summaries (T, B, H), of keys (T, B, H) over the tape (N + T, B, H)."""
+    found: tuple[Tensor, Tensor] = _Attention.apply(tape, keys, gates, HashedMask.draw(rate))  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tape: Tensor, keys: Tensor, gates: Tensor, mask: HashedMask) -> tuple[Tensor, Tensor]:
+        tape, keys, gates = evenly_spaced(tape), keys.contiguous(), gates.contiguous()
+        relative, attention, kept = torch.empty(3, *gates.shape).unbind()
+        summaries = torch.empty_like(keys)
+        predicting = _Predicting()
+        predicting.set(
+            steps=len(gates), batch=gates.shape[1], slots=gates.shape[2], hidden=keys.shape[2],
+            tape_stride=tape.stride(1), threads=threads(), tape=tape, keys=keys, gates=gates, seed=mask.seed,
+            rate=mask.rate, relative=relative, attention=attention, kept=kept, summaries=summaries,
+        )  # fmt: skip
+        required_library().prpn_predicting_forward(ctypes.byref(predicting))
+        ctx.predicting = predicting
+        ctx.save_for_backward(tape, keys, gates, relative, attention, kept)
+        ctx.mark_non_differentiable(attention)
+        return attention, summaries
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, _: Tensor, d_summaries: Tensor) -> tuple[Tensor | None, ...]:
+        tape, keys, gates, relative, attention, kept = ctx.saved_tensors
+        d_summaries = d_summaries.contiguous()
+        d_gates, d_scores, d_keys = torch.empty_like(gates), torch.empty_like(gates), torch.empty_like(keys)
+        d_tape = tape.new_empty(tape.shape)
+        ctx.predicting.set(
+            tape=tape, keys=keys, gates=gates, relative=relative, attention=attention, kept=kept,
+            d_summaries=d_summaries, d_gates=d_gates, d_scores=d_scores, d_keys=d_keys, d_tape=d_tape,
+        )  # fmt: skip
+        required_library().prpn_predicting_backward(ctypes.byref(ctx.predicting))
+        return d_tape, d_keys, d_gates, None
