@@ -23,8 +23,8 @@ setup(
             f"prpn.kernels._native_{name}",
             sources=sorted(str(path) for path in NATIVE.glob("*.cpp")),
             depends=sorted(str(path) for path in NATIVE.glob("*.h")),
-            extra_compile_args=[*FLAGS, *flags, "-pthread"],
-            extra_link_args=["-pthread"],
+            extra_compile_args=[*FLAGS, *flags, "-fopenmp"],
+            extra_link_args=["-fopenmp"],
             language="c++",
             optional=True,
         )

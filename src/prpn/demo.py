@@ -26,6 +26,7 @@ from prpn.report.progress import counting
 from prpn.report.terminal import draw_sentence
 from prpn.training.data import embedded_corpus, prepare
 from prpn.training.record import protocol
+from prpn.training.allocator import keep_freed_memory
 from prpn.training.run import train
 from prpn.trees.cleaning import load_treebank
 from prpn.trees.evaluation import Evaluation, evaluate_parsers
@@ -52,6 +53,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the two models")
     parser.add_argument("--set", action="append", default=[], metavar="section.key=value", help="override the recipe")
     arguments = parser.parse_args()
+    keep_freed_memory()
     console = Console(highlight=False)
     recipe = load_recipe("demo").override(arguments.set)
     folder = arguments.out / "make-demo"

@@ -1,10 +1,8 @@
-// Work shared by a few threads that live as long as the call: nothing spins while PyTorch has the cores.
+// Work shared by the threads of OpenMP, which are PyTorch's own where it is loaded: two pools would fight for the cores.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <thread>
-#include <vector>
 
 namespace prpn {
 
@@ -14,14 +12,10 @@ template <class Work>
 void parallel(int64_t count, int64_t threads, int64_t grain, const Work& work) {
     const int64_t grains = (count + grain - 1) / grain;
     threads = std::max<int64_t>(1, std::min(threads, grains));
-    std::vector<std::thread> helpers;
-    helpers.reserve(threads - 1);
     const auto begin = [&](int64_t part) { return std::min(count, part * grains / threads * grain); };
-    for (int64_t part = 1; part < threads; ++part) {
-        helpers.emplace_back([&work, from = begin(part), to = begin(part + 1)] { work(from, to); });
-    }
-    work(begin(0), begin(1));
-    for (std::thread& helper : helpers) helper.join();
+    if (threads == 1) return work(0, count);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int64_t part = 0; part < threads; ++part) work(begin(part), begin(part + 1));
 }
 
 }  // namespace prpn

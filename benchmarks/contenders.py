@@ -1,0 +1,197 @@
+"""Who is compared: each contender takes a training step as the trainer does, on the same sizes, without dropout.
+
+forward, backward, clipping by norm, fused Adam; the state is carried from step to step
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
+
+from benchmarks import step_by_step
+from benchmarks.sizes import Size
+from prpn import kernels
+from prpn.config import TrainingConfig
+from prpn.model import PRPN, State
+
+Precision = Literal["fp32", "bf16"]
+STEP_BY_STEP = "step by step"
+
+
+class Learner:
+    """Something that can take training steps on one chunk of drawn tokens."""
+
+    def __init__(self, size: Size) -> None:
+        config = TrainingConfig(epochs=1)
+        tokens = torch.randint(size.vocabulary, (2, size.steps, size.batch))
+        self.inputs, self.targets = tokens.unbind()
+        self.parameters, self.clip = list(self.prepare(size)), config.clip
+        self.optimizer = torch.optim.Adam(
+            self.parameters,
+            lr=1e-4,  # drawn tokens: there is nothing to learn
+            betas=(config.beta1, config.beta2),
+            eps=config.epsilon,
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
+
+    def prepare(self, size: Size) -> Iterable[Tensor]:
+        """Make the network and give its parameters."""
+        raise NotImplementedError
+
+    def loss(self) -> Tensor:
+        """Mean cross-entropy of the chunk; the state moves on."""
+        raise NotImplementedError
+
+    def step(self) -> float:
+        """One training step; its loss."""
+        loss = self.loss()
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        clip_grad_norm_(self.parameters, self.clip)
+        self.optimizer.step()
+        return loss.item()
+
+
+class StepByStep(Learner):
+    """The released formulation."""
+
+    def prepare(self, size: Size) -> Iterable[Tensor]:
+        self.config = size.config
+        self.weights = step_by_step.weights_of(PRPN(size.config, size.vocabulary))
+        self.memory: step_by_step.Memory | None = None
+        return [weight for weight in self.weights.values() if weight.requires_grad]
+
+    def loss(self) -> Tensor:
+        logits, memory = step_by_step.run(self.config, self.weights, self.inputs, self.memory)
+        self.memory = memory.detach()
+        return F.cross_entropy(logits, self.targets.flatten())
+
+
+class Package(Learner):
+    """This package, whatever kernels are in use."""
+
+    def prepare(self, size: Size) -> Iterable[Tensor]:
+        self.network = PRPN(size.config, size.vocabulary).train()
+        self.state: State | None = None
+        return self.network.parameters()
+
+    def loss(self) -> Tensor:
+        output = self.network(self.inputs, self.state)
+        self.state = output.state.detach()
+        return self.network.loss(output, self.targets)
+
+
+class Lstm(Learner):
+    """torch.nn.LSTM of the same sizes with the same output layers."""
+
+    def prepare(self, size: Size) -> Iterable[Tensor]:
+        config = size.config
+        self.embedding = nn.Embedding(size.vocabulary, config.embedding)
+        self.lstm = nn.LSTM(config.embedding, config.hidden, config.layers)
+        self.output = nn.Linear(config.hidden, config.embedding)
+        self.decoder = nn.Linear(config.embedding, size.vocabulary)
+        if config.tied:
+            self.decoder.weight = self.embedding.weight
+        self.state: tuple[Tensor, Tensor] | None = None
+        return nn.ModuleList([self.embedding, self.lstm, self.output, self.decoder]).parameters()
+
+    def loss(self) -> Tensor:
+        outputs, (hidden, cells) = self.lstm(self.embedding(self.inputs), self.state)
+        self.state = hidden.detach(), cells.detach()
+        logits = self.decoder(torch.tanh(self.output(outputs)))
+        return F.cross_entropy(logits.flatten(0, 1), self.targets.flatten())
+
+
+class LstmBf16(Lstm):
+    """The same with products in bf16."""
+
+    def loss(self) -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = super().loss()
+        assert self.state is not None
+        hidden, cells = self.state
+        self.state = hidden.float(), cells.float()
+        return loss
+
+
+@dataclass(frozen=True)
+class Contender:
+    """How a contender works, and in which type its products are."""
+
+    learner: type[Learner]
+    precision: Precision = "fp32"
+    kernels: str = "autograd"
+
+    @property
+    def available(self) -> bool:
+        """Whether this machine can run it."""
+        with kernels_set(self.kernels):
+            return kernels.in_use() == self.kernels
+
+    @property
+    def reference(self) -> str:
+        """The LSTM of the same type."""
+        return f"nn.LSTM {self.precision}"
+
+
+CONTENDERS = {
+    STEP_BY_STEP: Contender(StepByStep),
+    "nn.LSTM fp32": Contender(Lstm),
+    "nn.LSTM bf16": Contender(LstmBf16, "bf16"),
+    "prpn autograd": Contender(Package),
+    "prpn PyTorch": Contender(Package, kernels="off"),
+    "prpn native fp32": Contender(Package, kernels="fp32"),
+    "prpn native bf16": Contender(Package, "bf16", kernels="bf16"),
+}
+
+
+def available_contenders() -> list[str]:
+    """Those that this machine can run."""
+    return [name for name, contender in CONTENDERS.items() if contender.available]
+
+
+def fastest_fp32() -> str:
+    """This package at its fastest in fp32, here."""
+    return "prpn native fp32" if CONTENDERS["prpn native fp32"].available else "prpn PyTorch"
+
+
+def training_steps(size: Size, names: Iterable[str]) -> dict[str, Callable[[], float]]:
+    """A training step of each contender; those that differ in kernels alone share a network."""
+    learners: dict[type[Learner], Learner] = {}
+
+    def step(contender: Contender, learner: Learner) -> float:
+        with kernels_set(contender.kernels):
+            return learner.step()
+
+    steps: dict[str, Callable[[], float]] = {}
+    for name in names:
+        contender = CONTENDERS[name]
+        if contender.learner not in learners:
+            torch.manual_seed(1)  # the same tokens and weights for all
+            learners[contender.learner] = contender.learner(size)
+        steps[name] = partial(step, contender, learners[contender.learner])
+    return steps
+
+
+@contextmanager
+def kernels_set(choice: str) -> Iterator[None]:
+    """`PRPN_KERNELS` for a while."""
+    before = os.environ.get("PRPN_KERNELS")
+    os.environ["PRPN_KERNELS"] = choice
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PRPN_KERNELS"]
+        else:
+            os.environ["PRPN_KERNELS"] = before

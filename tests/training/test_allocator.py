@@ -1,0 +1,32 @@
+"""Freed memory is kept: training steps after the first ones hardly touch a new page."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+MEASURE = """
+import resource, torch
+from prpn.config import ModelConfig
+from prpn.model import PRPN
+from prpn.training.allocator import keep_freed_memory
+assert keep_freed_memory()
+network, tokens = PRPN(ModelConfig(embedding=64, hidden=128), 500), torch.randint(500, (20, 64))
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    network.zero_grad()
+    network.loss(network(tokens), tokens).backward()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+first = faults()
+for _ in range(4): faults()
+print(first, min(faults() for _ in range(5)))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
+def test_later_steps_touch_no_new_pages() -> None:
+    done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
+    first, later = map(int, done.stdout.split())
+    assert first > 1000
+    assert later < 100
