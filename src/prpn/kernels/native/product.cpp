@@ -9,8 +9,8 @@ using namespace prpn;
 PRPN_API void prpn_product(const float* a, int64_t rows, const float* w, int64_t depth, int64_t columns, int32_t format,
                            float* c, int64_t threads) {
     const Packed packed(w, depth, columns, 1, depth, Format(format), threads);
-    parallel(rows, threads, 1, [&](int64_t begin, int64_t end) {
+    team(threads, [&](int64_t part, int64_t parts) {
         ProductScratch scratch;
-        product(a + begin * depth, depth, end - begin, packed, c + begin * columns, columns, scratch);
+        product(a, depth, rows, packed, Share(packed.panels(), part, parts), c, columns, scratch);
     });
 }

@@ -140,24 +140,28 @@ struct ProductScratch {
     std::vector<float> rounded;
 };
 
-inline void product_in_tiles(const float* a, int64_t a_stride, int64_t rows, const Packed& w, float* c, int64_t c_stride,
-                             std::vector<uint16_t>& halves) {
+inline void product_in_tiles(const float* a, int64_t a_stride, int64_t rows, const Packed& w, Share panels, float* c,
+                             int64_t c_stride, std::vector<uint16_t>& halves) {
     const int64_t depth = Tiles::padded(w.depth());
     halves.assign(depth * Tiles::padded_rows(rows), 0);
     for (int64_t row = 0; row < rows; ++row) {
         for (int64_t k = 0; k < w.depth(); ++k) halves[row * depth + k] = to_bf16(a[row * a_stride + k]);
     }
     Tiles tiles;
-    for (int64_t panel = 0; panel < w.panels(); ++panel) {
+    for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
         const int64_t first = panel * Tiles::PANEL, columns = std::min(Tiles::PANEL, w.columns() - first);
         tiles.meet_panel(halves.data(), depth, rows, w.halves(panel), c + first, c_stride, columns);
     }
 }
 
-// C (rows, N) += A (rows, K) · W
-inline void product(const float* a, int64_t a_stride, int64_t rows, const Packed& w, float* c, int64_t c_stride,
-                    ProductScratch& scratch) {
-    if (w.format() == Format::TILES) return product_in_tiles(a, a_stride, rows, w, c, c_stride, scratch.halves);
+// C (rows, N) += A (rows, K) · W, for the columns of some panels. Threads that share the panels of a matrix keep their
+// parts of it in their own caches from one call to the next.
+inline void product(const float* a, int64_t a_stride, int64_t rows, const Packed& w, Share panels, float* c,
+                    int64_t c_stride, ProductScratch& scratch) {
+    if (panels.begin == panels.end) return;
+    if (w.format() == Format::TILES) {
+        return product_in_tiles(a, a_stride, rows, w, panels, c, c_stride, scratch.halves);
+    }
     if (w.format() == Format::BF16) {
         scratch.rounded.resize(rows * w.depth());
         for (int64_t row = 0; row < rows; ++row) {
@@ -169,7 +173,7 @@ inline void product(const float* a, int64_t a_stride, int64_t rows, const Packed
         a_stride = w.depth();
     }
     const int64_t blocks = (rows + MOST_ROWS - 1) / MOST_ROWS;
-    for (int64_t panel = 0; panel < w.panels(); ++panel) {
+    for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
         const int64_t first = panel * PANEL, columns = std::min(PANEL, w.columns() - first);
         for (int64_t block = 0; block < blocks; ++block) {
             const int64_t begin = block * rows / blocks, end = (block + 1) * rows / blocks;

@@ -1,6 +1,8 @@
 // The reading recurrence of one layer over a whole chunk, forwards and backwards through time.
 //
-// Streams of a batch do not meet in it, so each thread takes some of them through all of time and none waits for another.
+// Each thread takes some streams of the batch through all of time; for the two products of a step the threads meet and
+// share the columns, so that each keeps its part of the weights in its cache.
+//
 // States lie on one tape [h; c] of N + T rows that never moves; step t reads the window tape[t : t + N].
 //
 //     k      = m_out (x_k + W_k (m_in h_{t−1}))                  a_n = h_n · k / √H
@@ -53,21 +55,34 @@ namespace {
 // What a thread needs for its streams, and the rows of arrays as its steps see them.
 class Walk {
 public:
-    Walk(const Reading& r, int64_t begin, int64_t end)
-        : r(r), begin(begin), end(end), rows(end - begin), H(r.hidden), N(r.slots),
+    Walk(const Reading& r, int64_t part, int64_t parts, const Packed& key, const Packed& hidden, float* buffer)
+        : r(r), streams(r.batch, part, parts), begin(streams.begin), end(streams.end), H(r.hidden), N(r.slots),
+          key_weight(key), hidden_weight(hidden), key_panels(key.panels(), part, parts),
+          hidden_panels(hidden.panels(), part, parts), buffer(buffer),
           key_in(r.key_in_seed, r.key_rate), key_out(r.key_out_seed, r.key_rate),
-          attention(N, H, 2 * H, Dropout(r.attention_seed, r.attention_rate)), buffer(rows * H), row_scratch(4 * H) {}
+          attention(N, H, 2 * H, Dropout(r.attention_seed, r.attention_rate)), row_scratch(4 * H) {}
 
 protected:
     const Reading& r;
-    const int64_t begin, end, rows, H, N;
+    const Share streams;
+    const int64_t begin, end, H, N;
+    const Packed &key_weight, &hidden_weight;
+    const Share key_panels, hidden_panels;
+    float* const buffer;  // (B, H), shared by all threads
     const Dropout key_in, key_out;
     Attention attention;
-    std::vector<float> buffer, row_scratch;
+    std::vector<float> row_scratch;
     ProductScratch scratch;
 
     int64_t place(int64_t t, int64_t b) const { return t * r.batch + b; }
     float* state(int64_t row, int64_t b) const { return r.tape + place(row, b) * 2 * H; }
+
+    // C (B, N) += A (B, K) · W by all threads together, once all rows of A and C are there
+    void multiply(const float* a, int64_t a_stride, const Packed& w, Share panels, float* c, int64_t c_stride) {
+        wait_for_all();
+        product(a, a_stride, r.batch, w, panels, c, c_stride, scratch);
+        wait_for_all();
+    }
 
     // to = from · mask for one row
     void masked(const Dropout& dropout, int64_t place, const float* from, float* to) const {
@@ -88,8 +103,7 @@ protected:
 
 class Forward : Walk {
 public:
-    Forward(const Reading& r, int64_t begin, int64_t end, const Packed* key, const Packed& hidden)
-        : Walk(r, begin, end), key_weight(key), hidden_weight(hidden) {}
+    using Walk::Walk;
 
     void run() {
         for (int64_t t = 0; t < r.steps; ++t) {
@@ -99,25 +113,20 @@ public:
                 else std::memcpy(r.summaries + place(t, b) * 2 * H, state(N + t - 1, b), 2 * H * sizeof(float));
             }
             for (int64_t b = begin; b < end; ++b) {
-                recurrent_masked(r.summaries + place(t, b) * 2 * H, buffer.data() + (b - begin) * H);
+                recurrent_masked(r.summaries + place(t, b) * 2 * H, buffer + b * H);
                 std::memcpy(r.normed + place(t, b) * 4 * H, r.hidden_bias, 4 * H * sizeof(float));
             }
-            product(buffer.data(), H, rows, hidden_weight, r.normed + place(t, begin) * 4 * H, 4 * H, scratch);
+            multiply(buffer, H, hidden_weight, hidden_panels, r.normed + place(t, 0) * 4 * H, 4 * H);
             for (int64_t b = begin; b < end; ++b) update(t, b);
         }
     }
 
 private:
-    const Packed* key_weight;
-    const Packed& hidden_weight;
-
     void make_keys(int64_t t) {
-        float* keys = r.keys + place(t, begin) * H;
-        std::memcpy(keys, r.key_inputs + place(t, begin) * H, rows * H * sizeof(float));
-        for (int64_t b = begin; b < end; ++b) {
-            masked(key_in, place(t, b), state(N + t - 1, b), buffer.data() + (b - begin) * H);
-        }
-        product(buffer.data(), H, rows, *key_weight, keys, H, scratch);
+        const int64_t first = place(t, begin) * H;
+        std::memcpy(r.keys + first, r.key_inputs + first, (end - begin) * H * sizeof(float));
+        for (int64_t b = begin; b < end; ++b) masked(key_in, place(t, b), state(N + t - 1, b), buffer + b * H);
+        multiply(buffer, H, key_weight, key_panels, r.keys + place(t, 0) * H, H);
         for (int64_t b = begin; b < end; ++b) {
             float* key = r.keys + place(t, b) * H;
             masked(key_out, place(t, b), key, key);
@@ -175,20 +184,22 @@ struct Sums {
 
 class Backward : Walk {
 public:
-    Backward(const Reading& r, int64_t begin, int64_t end, const Packed* key, const Packed& hidden)
-        : Walk(r, begin, end), sums(H), key_weight(key), hidden_weight(hidden), carried(rows * H), d_state(2 * H),
-          d_shown(H), cell_normed(H) {}
+    // buffer and carried are (B, H) and shared by all threads; carried is m_in W_kᵀ ∂k_{t+1}.
+    Backward(const Reading& r, int64_t part, int64_t parts, const Packed& key, const Packed& hidden, float* buffer,
+             float* carried)
+        : Walk(r, part, parts, key, hidden, buffer), sums(H), carried(carried), d_state(2 * H), d_shown(H),
+          cell_normed(H) {}
 
     void run() {
         for (int64_t t = r.steps - 1; t >= 0; --t) {
             for (int64_t b = begin; b < end; ++b) {
                 gather(t, b);
                 update(t, b);
-                std::memset(buffer.data() + (b - begin) * H, 0, H * sizeof(float));
+                std::memset(buffer + b * H, 0, H * sizeof(float));
             }
-            product(r.normed + place(t, begin) * 4 * H, 4 * H, rows, hidden_weight, buffer.data(), H, scratch);
+            multiply(r.normed + place(t, 0) * 4 * H, 4 * H, hidden_weight, hidden_panels, buffer, H);
             for (int64_t b = begin; b < end; ++b) {
-                recurrent_masked(buffer.data() + (b - begin) * H, r.d_summaries + place(t, b) * 2 * H);
+                recurrent_masked(buffer + b * H, r.d_summaries + place(t, b) * 2 * H);
                 if (r.attends) attend(t, b);
             }
             if (r.attends) make_keys(t);
@@ -205,9 +216,8 @@ public:
     Sums sums;
 
 private:
-    const Packed* key_weight;
-    const Packed& hidden_weight;
-    std::vector<float> carried, d_state, d_shown, cell_normed;  // carried: m_in W_kᵀ ∂k_{t+1}
+    float* const carried;
+    std::vector<float> d_state, d_shown, cell_normed;
     std::vector<Term> terms, key_terms;
 
     // ∂[h; c]_t into d_state; t < 0 is the past.
@@ -221,7 +231,7 @@ private:
             gather_terms(N, std::max<int64_t>(1, -t), std::min(N, r.steps - 1 - t),
                          [&](int64_t j) { return place(t + j, b); }, r.kept, r.d_scores, r.d_summaries, 2 * H, r.keys,
                          H, terms, key_terms);
-            if (t >= -1 && t + 1 < r.steps) key_terms.push_back({1.0f, carried.data() + (b - begin) * H});
+            if (t >= -1 && t + 1 < r.steps) key_terms.push_back({1.0f, carried + b * H});
         }
         weighted_sum(terms, 2 * H, d_state.data(), true);
         weighted_sum(key_terms, H, d_state.data(), true);
@@ -282,12 +292,9 @@ private:
     }
 
     void make_keys(int64_t t) {
-        std::fill(carried.begin(), carried.end(), 0.0f);
-        product(r.d_keys + place(t, begin) * H, H, rows, *key_weight, carried.data(), H, scratch);
-        for (int64_t b = begin; b < end; ++b) {
-            float* row = carried.data() + (b - begin) * H;
-            masked(key_in, place(t, b), row, row);
-        }
+        for (int64_t b = begin; b < end; ++b) std::memset(carried + b * H, 0, H * sizeof(float));
+        multiply(r.d_keys + place(t, 0) * H, H, key_weight, key_panels, carried, H);
+        for (int64_t b = begin; b < end; ++b) masked(key_in, place(t, b), carried + b * H, carried + b * H);
     }
 };
 
@@ -298,8 +305,9 @@ PRPN_API void prpn_reading_forward(const Reading* reading) {
     const Format format = format_of(r.bf16);
     const Packed hidden(r.hidden_weight, r.hidden, 4 * r.hidden, 1, r.hidden, format, r.threads);
     const Packed key(r.key_weight, r.hidden, r.attends ? r.hidden : 0, 1, r.key_stride, format, r.threads);
-    parallel(r.batch, r.threads, 1, [&](int64_t begin, int64_t end) {
-        Forward(r, begin, end, &key, hidden).run();
+    std::vector<float> buffer(r.batch * r.hidden);
+    team(r.threads, [&](int64_t part, int64_t parts) {
+        Forward(r, part, parts, key, hidden, buffer.data()).run();
     });
 }
 
@@ -308,13 +316,14 @@ PRPN_API void prpn_reading_backward(const Reading* reading) {
     const Format format = format_of(r.bf16);
     const Packed hidden(r.hidden_weight, 4 * r.hidden, r.hidden, r.hidden, 1, format, r.threads);
     const Packed key(r.key_weight, r.hidden, r.attends ? r.hidden : 0, r.key_stride, 1, format, r.threads);
+    std::vector<float> buffer(r.batch * r.hidden), carried(r.batch * r.hidden);
     std::mutex guard;
-    std::map<int64_t, Sums> sums;  // by the first stream, so that they are added in the same order every time
-    parallel(r.batch, r.threads, 1, [&](int64_t begin, int64_t end) {
-        Backward walk(r, begin, end, &key, hidden);
+    std::map<int64_t, Sums> sums;  // by thread, so that they are added in the same order every time
+    team(r.threads, [&](int64_t part, int64_t parts) {
+        Backward walk(r, part, parts, key, hidden, buffer.data(), carried.data());
         walk.run();
         const std::lock_guard<std::mutex> lock(guard);
-        sums.emplace(begin, std::move(walk.sums));
+        sums.emplace(part, std::move(walk.sums));
     });
     for (const auto& [_, part] : sums) {
         const auto add = [](float* to, const std::vector<float>& from) {

@@ -1,6 +1,8 @@
 // Work shared by the threads of OpenMP, which are PyTorch's own where it is loaded: two pools would fight for the cores.
 #pragma once
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -16,6 +18,23 @@ void parallel(int64_t count, int64_t threads, int64_t grain, const Work& work) {
     if (threads == 1) return work(0, count);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int64_t part = 0; part < threads; ++part) work(begin(part), begin(part + 1));
+}
+
+// The half-open share of 0 … count − 1 that belongs to one part of several.
+struct Share {
+    Share(int64_t count, int64_t part, int64_t parts) : begin(part * count / parts), end((part + 1) * count / parts) {}
+    const int64_t begin, end;
+};
+
+// Calls work(part, parts) in each of `threads` threads, which may meet at `wait_for_all`.
+template <class Work>
+void team(int64_t threads, const Work& work) {
+#pragma omp parallel num_threads(int(std::max<int64_t>(1, threads)))
+    work(int64_t(omp_get_thread_num()), int64_t(omp_get_num_threads()));
+}
+
+inline void wait_for_all() {
+#pragma omp barrier
 }
 
 }  // namespace prpn
