@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import evaluation, growth, memory, parsing, startup, training
-from prpn.training.allocator import keep_freed_memory, return_freed_memory
 from benchmarks.sizes import FULL_SIZES, SIZES
 from prpn import __version__, kernels, provenance
 from prpn.text.atomic import replacing
+from prpn.training.allocator import keep_freed_memory, return_freed_memory
 
 PATIENCE = 10.0
 """Seconds after which a contender sits out further rounds of a size."""

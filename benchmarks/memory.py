@@ -14,11 +14,11 @@ from typing import Any
 
 from rich.table import Table
 
-from prpn.training.allocator import keep_freed_memory
 from benchmarks.contenders import CONTENDERS, STEP_BY_STEP, available_contenders, training_steps
 from benchmarks.processes import run_python
 from benchmarks.sizes import SIZES, Size
 from benchmarks.tables import table_of, times
+from prpn.training.allocator import keep_freed_memory
 
 STEPS = 2  # the second has the optimiser's moments beside everything else
 

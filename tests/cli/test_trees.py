@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,21 @@ def test_no_text_is_no_tree_and_no_model_is_wrong_use(prpn: Command, work: Path,
     assert_refused(prpn("parse", stdin=b"a\n"), 2, "say --model FOLDER")
     assert prpn("parse", "-m", tmp_path).status == 1
     assert prpn("parse", tmp_path / "none.txt", "-m", work / "model").status == 1
+
+
+@pytest.mark.parametrize("kernels", ["", "off"])
+def test_a_pipe_is_answered_line_by_line(kernels: str, work: Path) -> None:
+    command = [sys.executable, "-c", "from prpn.cli import main; main()", "parse", "-m", str(work / "model")]
+    environment = {**os.environ, "PRPN_KERNELS": kernels}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line, answer in ((b"man\n\nol", b"(man)\n"), (b"d\nlast", b"\n"), (b"", b"(old)\n")):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert process.stdout.readline() == answer
+        process.stdin.close()
+        assert process.stdout.read() == b"(last)\n"
 
 
 def test_memory_does_not_grow_with_the_text(work: Path, tmp_path: Path) -> None:

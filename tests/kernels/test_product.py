@@ -50,7 +50,9 @@ def test_rounding_is_to_the_nearest_even(kind: int) -> None:
 
 
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**31))
-def test_a_linear_map_in_bf16_rounds_its_factors_and_its_result(rows: int, inputs: int, outputs: int, seed: int) -> None:
+def test_a_linear_map_in_bf16_rounds_its_factors_and_its_result(
+    rows: int, inputs: int, outputs: int, seed: int
+) -> None:
     torch.manual_seed(seed)
     x, weight = torch.randn(2, rows, inputs, requires_grad=True), torch.randn(outputs, inputs, requires_grad=True)
     bias, d = torch.randn(outputs, requires_grad=True), torch.randn(2, rows, outputs)

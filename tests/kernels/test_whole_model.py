@@ -78,7 +78,9 @@ def compare(model: PRPN, chunks: list[Tensor], mask: Tensor | None, tolerance: f
             theirs = gradients[name]
             apart = (parameter.grad.double() - theirs).norm().item()
             # Where a gradient nearly cancels, rounding is measured by those it is made of.
-            assert apart <= tolerance * max(theirs.norm().item(), 0.02 * largest), f"{name}: {apart / theirs.norm():.2g}"
+            assert apart <= tolerance * max(theirs.norm().item(), 0.02 * largest), (
+                f"{name}: {apart / theirs.norm():.2g}"
+            )
 
 
 @settings(max_examples=40)
@@ -116,7 +118,7 @@ def test_evaluation_gives_the_same_losses_on_every_path(config: ModelConfig, see
 
 def test_dropout_is_drawn_anew_and_repeats_with_the_seed() -> None:
     config = ModelConfig(flavour="released", embedding=8, hidden=16, memory_slots=3)
-    rates = {name: 0.3 for name in ("dropout_in_out", "dropout_between", "dropout_recurrent", "dropout_attention")}
+    rates = dict.fromkeys(("dropout_in_out", "dropout_between", "dropout_recurrent", "dropout_attention"), 0.3)
     torch.manual_seed(0)
     model = PRPN(dataclasses.replace(config, **rates), VOCABULARY).train()
     tokens = torch.randint(VOCABULARY, (9, 3))

@@ -1,8 +1,11 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prpn.config import TextConfig
+from prpn.text import penn
 from prpn.text.tokenizer import Tokenizer
 
 from .shared_data import shared
@@ -50,6 +53,18 @@ def test_unicode(line: str, tokens: str) -> None:
 )
 def test_penn(line: str, tokens: str) -> None:
     assert tokenizer("penn").tokens(line) == tokens.split()
+
+
+@given(
+    st.lists(st.sampled_from(["cannot", "gonna", "a", "LRB", "US", "HK", "St", "9", "1980", "s", "-", "-"])),
+    st.booleans(),
+)
+def test_penn_looks_no_closer_only_where_that_changes_nothing(pieces: list[str], is_last: bool) -> None:
+    chunk = "".join(pieces)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(penn, "_WHOLE", re.compile("(?!)"))
+        closer = penn.split_chunk(chunk, is_last)
+    assert penn.split_chunk(chunk, is_last) == closer
 
 
 def test_penn_leaves_text_in_treebank_form_as_it_is() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from prpn.errors import ConfigError, InputError
 from prpn.trees import Builder, Tree, build, has_ties
+from prpn.trees.from_distances import in_preorder, spans_of_many
 from tests.reference import trees as reference
 
 WITH_TIES = st.lists(st.sampled_from([0.0, 0.5, 1.0, -1.0, math.inf, -math.inf]), min_size=1, max_size=20)
@@ -28,6 +29,20 @@ def test_as_the_recursive_definition(builder: Builder, distances: list[float]) -
     assert tree.words == tuple(words)
     assert len(tree.spans()) == len(words) - 1
     assert Tree.from_brackets(tree.brackets()) == tree
+
+
+@BUILDERS
+@given(sentences=st.lists(DISTANCES | st.just([]), max_size=6))
+def test_many_at_once_as_one_by_one(builder: Builder, sentences: list[list[float]]) -> None:
+    ends = np.cumsum([len(distances) for distances in sentences], dtype=np.int64)
+    starts, stops = spans_of_many(np.concatenate([[], *sentences]), ends, builder)
+    order = in_preorder(starts, stops)
+    expected = [
+        (begin + start, begin + end)
+        for begin, distances in zip([0, *ends.tolist()], sentences, strict=False)
+        for start, end in build(letters(len(distances)), distances, builder).spans()
+    ]
+    assert list(zip(starts[order].tolist(), stops[order].tolist(), strict=True)) == expected
 
 
 @pytest.mark.parametrize("count", range(1, 7))

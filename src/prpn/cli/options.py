@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,3 +32,13 @@ SomeModel = Annotated[Path | None, typer.Option("--model", "-m", help="A model f
 def print_json(value: dict[str, Any]) -> None:
     """Print one line of JSON."""
     print(json.dumps(value, ensure_ascii=False))
+
+
+def write_bytes(pieces: Iterable[bytes | memoryview]) -> None:
+    """Write text that is UTF-8 already, at once."""
+    if codecs.lookup(sys.stdout.encoding).name == "utf-8":
+        sys.stdout.flush()
+        sys.stdout.buffer.writelines(pieces)
+    else:
+        sys.stdout.writelines(str(piece, "utf-8") for piece in pieces)
+    sys.stdout.flush()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prpn.cli.options import Json, SomeModel, Tokenized, app, print_json
-from prpn.errors import ConfigError, InputError
+from prpn.cli.options import Json, SomeModel, Tokenized, app, print_json, write_bytes
+from prpn.errors import ConfigError
 
 if TYPE_CHECKING:
     from prpn.parser import Parser
@@ -72,43 +71,18 @@ def parse(
 
     Example: `echo "the old man sat on the bench" | prpn parse --model runs/mine`
     """
-    from prpn.parser import Parsed, Parser
+    from prpn.parse_text import parse_text
+    from prpn.parser import Parser
     from prpn.report.progress import counting
-    from prpn.text.files import place_of, read_lines
+    from prpn.text.files import place_of
 
     parser = Parser.load(_required(model))
-    broken: dict[int, InputError] = {}
-
-    def sentences() -> Iterator[str]:
-        for number, line in read_lines(file):
-            if isinstance(line, InputError):
-                print(f"prpn: {line}", file=sys.stderr)
-                broken[number] = line
-            yield "" if isinstance(line, InputError) else line
-
-    def written(parsed: Parsed, number: int) -> str:
-        tree = parsed.tree
-        if format_ == "jsonl":
-            return json.dumps(
-                {
-                    "words": tree.words,
-                    "tree": tree.brackets() if tree.words else "",
-                    "spans": tree.spans(),
-                    "distances": [round(d, 6) for d in parser.activated(parsed.scores).tolist()],
-                    **({"error": str(broken.pop(number))} if number in broken else {}),
-                },
-                ensure_ascii=False,
-            )
-        if format_ == "spans":
-            return " ".join(f"{start}-{end}" for start, end in tree.spans())
-        return tree.brackets() if tree.words else ""
-
-    interactive = file == "-" and sys.stdin.isatty()
     with counting(f"parsing {place_of(file)}", None, quiet=sys.stdout.isatty()) as progress:
-        found = parser.parse_many(sentences(), builder, tokenized=tokenized, one_by_one=interactive)
-        for number, parsed in enumerate(found, 1):
-            print(written(parsed, number), flush=interactive)
-            progress(1)
+        for count, lines, error in parse_text(parser, file, format_, builder, tokenized=tokenized):
+            if error:
+                print(f"prpn: {error}", file=sys.stderr)
+            write_bytes(lines)
+            progress(count)
 
 
 @app.command(no_args_is_help=True)

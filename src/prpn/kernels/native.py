@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Pointer = ctypes.c_void_p
 
-_SIZE, _NUMBER, _SEED, _FLAG = ctypes.c_int64, ctypes.c_float, ctypes.c_uint64, ctypes.c_int32
+_SIZE, _NUMBER, _SEED, _FLAG, _TEXT = ctypes.c_int64, ctypes.c_float, ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p
 _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_dropout": (Pointer, _SIZE, _SIZE, _SIZE, _SEED, _NUMBER, Pointer, _SIZE),
     "prpn_layer_norm_forward": (Pointer, _SIZE, _SIZE, Pointer, Pointer, _FLAG, *[Pointer] * 3, _SIZE),
@@ -30,8 +30,26 @@ _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_predicting_backward": (Pointer,),
     "prpn_reading_forward": (Pointer,),
     "prpn_reading_backward": (Pointer,),
+    "prpn_parsing_rows": (Pointer, Pointer, _SIZE, _SIZE, Pointer, _SIZE, Pointer, _SIZE),
+    "prpn_parsing_scores": (
+        *[Pointer] * 3, _NUMBER, _SIZE, _SIZE, _FLAG, _FLAG, Pointer, _SIZE, Pointer, *[_SIZE] * 3, Pointer, _SIZE,
+    ),
+    "prpn_text_new": (_FLAG, _FLAG, _FLAG, _SIZE, _SIZE),
+    "prpn_text_delete": (Pointer,),
+    "prpn_text_plain_words": (Pointer, _TEXT, Pointer, _SIZE),
+    "prpn_text_read": (Pointer, _TEXT, _SIZE, _SIZE),
+    "prpn_text_unknown": (Pointer, Pointer),
+    "prpn_text_define": (Pointer, _TEXT, _SIZE, Pointer, Pointer),
+    "prpn_text_words": (Pointer, _SIZE, Pointer, Pointer),
+    "prpn_text_write": (Pointer, Pointer, Pointer, _FLAG, _SIZE),
+    "prpn_text_part": (Pointer, _SIZE, Pointer),
+}  # fmt: skip
+"""Arguments of all functions."""
+_RESULTS = {
+    "prpn_text_new": Pointer,
+    **dict.fromkeys((f"prpn_text_{name}" for name in ("read", "unknown", "words", "write", "part")), _SIZE),
 }
-"""Arguments of the functions that PyTorch's tensors are given to; they return nothing."""
+"""What those return that return something."""
 
 INSTRUCTION_SETS = ("amx", "avx512", "avx2")
 """Fastest first."""
@@ -92,7 +110,7 @@ def _find() -> tuple[str | None, ctypes.CDLL | None, str]:
             if found.prpn_runs_here():
                 for name, arguments in _SIGNATURES.items():
                     function = getattr(found, name)
-                    function.argtypes, function.restype = arguments, None
+                    function.argtypes, function.restype = arguments, _RESULTS.get(name)
                 return path.name.split(".")[0].removeprefix("_native_"), found, ""
             causes.append("needs other instructions than this processor has")
         except (OSError, AttributeError) as error:

@@ -30,8 +30,9 @@ class _Predicting(Arguments):
 
 
 def native_attention(tape: Tensor, keys: Tensor, gates: Tensor, rate: float) -> tuple[Tensor, Tensor]:
-    """Attention weights (T, B, N), to look at, and summaries (T, B, H), of keys (T, B, H) over the tape (N + T, B, H)."""
-    found: tuple[Tensor, Tensor] = _Attention.apply(tape, keys, gates, HashedMask.draw(rate))  # type: ignore[no-untyped-call]
+    """Weights (T, B, N), to look at, and summaries (T, B, H), of keys (T, B, H) over the tape (N + T, B, H)."""
+    mask = HashedMask.draw(rate)
+    found: tuple[Tensor, Tensor] = _Attention.apply(tape, keys, gates, mask)  # type: ignore[no-untyped-call]
     return found
 
 

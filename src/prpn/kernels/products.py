@@ -25,10 +25,8 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None, add: bool = False) 
             assert out is not None
             return out.addmm_(a, b)
         return torch.mm(a, b, out=out)
-    if has_bf16_products():
-        result = (a.bfloat16() @ b.bfloat16()).float()
-    else:
-        result = rounded(rounded(a) @ rounded(b))
+    in_bf16 = has_bf16_products()
+    result = (a.bfloat16() @ b.bfloat16()).float() if in_bf16 else rounded(rounded(a) @ rounded(b))
     if out is None:
         return result
     return out.add_(result) if add else out.copy_(result)

@@ -18,12 +18,15 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from prpn.errors import InputError
 
 PIECE_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 18
+"""Lines that are worked on together: enough that starting the work costs little, few enough to stay in the cache."""
 STANDARD_INPUT = "-"
 
 Observer = Callable[[bytes], object]
@@ -58,7 +61,8 @@ def read_pieces(
                 piece = held + decoder.decode(block, final=ends_line)
             except UnicodeDecodeError as error:
                 raise _not_utf8(f"{place}:{number}", error.object[error.start]) from None
-            _refuse_binary(piece, f"{place}:{number}")
+            if "\0" in piece:
+                raise _binary(f"{place}:{number}")
             # A carriage return belongs to the line end if the next piece begins with the line feed.
             held = "\r" if not ends_line and piece.endswith("\r") else ""
             yield number, piece.removesuffix("\n").removesuffix("\r") if ends_line or held else piece, ends_line
@@ -79,17 +83,57 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str | LineError]]:
     """
     place = place_of(path)
     with _open(path, None) as stream:
-        for number, block in enumerate(iter(stream.readline, b""), 1):
-            line: str | LineError
-            try:
-                text = _without_byte_order_mark(block, place) if number == 1 else block
-                line = text.decode().removesuffix("\n").removesuffix("\r" if text.endswith(b"\n") else "")
-                _refuse_binary(line, f"{place}:{number}")
-            except UnicodeDecodeError as error:
-                line = LineError(_not_utf8(f"{place}:{number}", error.object[error.start]), block)
-            except InputError as error:
-                line = LineError(error, block)
-            yield number, line
+        for number, line in enumerate(iter(stream.readline, b""), 1):
+            text = _checked(line, place, number)
+            if isinstance(text, bytes):
+                yield number, text.decode().removesuffix("\n").removesuffix("\r" if text.endswith(b"\n") else "")
+            else:
+                yield number, text
+
+
+def read_line_blocks(path: str | Path) -> Iterator[bytes | LineError]:
+    """Some lines of UTF-8 at a time, each with its end, or the error that a line is which is not text, in order.
+
+    What is typed, or comes through a pipe, is not waited for.
+    """
+    place, number, held = place_of(path), 1, [b""]
+    with _open(path, None) as stream:
+        read = cast(_Source, stream).read1 if str(path) == STANDARD_INPUT else stream.read
+        while block := read(BLOCK_BYTES):
+            lines, end, rest = block.rpartition(b"\n")
+            if end:
+                yield from _sound_blocks(b"".join([*held, lines, end]), place, number)
+                number += block.count(b"\n")
+                held = []
+            held.append(rest)
+    if last := b"".join(held):
+        yield from _sound_blocks(last + b"\n", place, number)
+
+
+def _sound_blocks(lines: bytes, place: str, number: int) -> Iterator[bytes | LineError]:
+    text = _checked(lines, place, number)
+    if isinstance(text, bytes):
+        yield text
+        return
+    checked = (_checked(line, place, each) for each, line in enumerate(io.BytesIO(lines), number))
+    for _, run in groupby(checked, type):
+        alike = list(run)
+        yield from alike if isinstance(alike[0], LineError) else [b"".join(cast(list[bytes], alike))]
+
+
+def _checked(lines: bytes, place: str, number: int) -> bytes | LineError:
+    """Lines from this number on without byte order mark, or what is wrong with them as if they were one."""
+    try:
+        text = _without_byte_order_mark(lines, place) if number == 1 else lines
+        if not text.isascii():
+            text.decode()
+        if b"\0" in text:
+            raise _binary(f"{place}:{number}")
+        return text
+    except UnicodeDecodeError as error:
+        return LineError(_not_utf8(f"{place}:{number}", error.object[error.start]), lines)
+    except InputError as error:
+        return LineError(error, lines)
 
 
 def read_blocks(path: str | Path) -> Iterator[bytes]:
@@ -161,9 +205,8 @@ def _without_byte_order_mark(first: bytes, place: str) -> bytes:
     return first.removeprefix(codecs.BOM_UTF8)
 
 
-def _refuse_binary(piece: str, place: str) -> None:
-    if "\0" in piece:
-        raise InputError(place, "not text (it holds a NUL byte)", "give plain text, .gz or .xz")
+def _binary(place: str) -> InputError:
+    return InputError(place, "not text (it holds a NUL byte)", "give plain text, .gz or .xz")
 
 
 def _not_utf8(place: str, byte: int) -> InputError:

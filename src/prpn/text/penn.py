@@ -37,11 +37,15 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_WHOLE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
+"""Most chunks, and words as they stand: looking no closer saves most of the time."""
 _CONTRACTION = re.compile(r"(?i)(.*[^\W_])(n['’]t|['’](?:s|m|d|re|ve|ll))")
 _FUSED = {
     "cannot": 3, "gonna": 3, "gotta": 3, "wanna": 3, "gimme": 3, "lemme": 3, "d'ye": 2, "more'n": 4, "'tis": 2,
     "'twas": 2,
 }  # fmt: skip
+FUSED_LETTERS = frozenset(word for word in _FUSED if word.isalpha())
+"""Words of letters alone that are two tokens, in lower case."""
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]|(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,2}")
 _ABBREVIATIONS = frozenset(
     word
@@ -57,6 +61,8 @@ _ABBREVIATIONS = frozenset(
 
 def split_chunk(chunk: str, is_last: bool) -> list[str]:
     """Split a chunk without white space; `is_last` when it ends the line."""
+    if _WHOLE.fullmatch(chunk) and chunk.lower() not in _FUSED:
+        return [chunk]
     tokens: list[str] = []
     position = 0
     last_word_ends = next((end for end in range(len(chunk), 0, -1) if chunk[end - 1].isalnum()), 0)

@@ -59,10 +59,24 @@ class Tokenizer:
 
     def words(self, line: str) -> list[str]:
         """Split a line: what a reader should see, word for word the `tokens` before they are normalised."""
-        if self.by_character:
-            return self.tokens(line)
-        chunks = line.split()
-        return [word for place, chunk in enumerate(chunks, 1) for word in self._split(chunk, place == len(chunks))]
+        chunks = self.chunks(line)
+        return [word for place, chunk in enumerate(chunks, 1) for word in self.split_chunk(chunk, place == len(chunks))]
+
+    def chunks(self, line: str) -> list[str]:
+        """Cut a line into what is split on its own: at white space, or into its tokens if these are characters."""
+        return self.tokens(line) if self.by_character else line.split()
+
+    def split_chunk(self, chunk: str, is_last: bool) -> list[str]:
+        """Split a chunk into words as they are written; `is_last` when it ends the line."""
+        if self.tokenized or self.config.tokenizer in ("none", "characters"):
+            return [chunk]
+        if "<" not in chunk:
+            return self._split_plain(chunk, is_last)
+        parts = [part for part in _SPECIAL.split(chunk) if part]
+        words: list[str] = []
+        for place, part in enumerate(parts, 1):
+            words += [part] if part in _SPELLINGS else self._split_plain(part, is_last and place == len(parts))
+        return words
 
     def normalize(self, word: str) -> str:
         """Write a word as the model reads it."""
@@ -74,6 +88,14 @@ class Tokenizer:
         if self.config.lowercase:
             word = word.lower()
         return _DIGITS.sub(DIGITS, word) if digits == "N" else word
+
+    @property
+    def exceptions(self) -> frozenset[str]:
+        """Words of ASCII letters, in lower case, that may not be left whole; all others are, whatever their case.
+
+        Normalising these others puts them into lower case, if the model has lower case, and does nothing else.
+        """
+        return penn.FUSED_LETTERS | {DIGITS.lower()}
 
     def stream(self, pieces: Iterable[tuple[int, str, bool]]) -> Iterator[tuple[list[str], bool]]:
         """(tokens, whether they end a line) of lines that come in pieces, as `read_pieces` gives them."""
@@ -119,18 +141,7 @@ class Tokenizer:
         return tokens
 
     def _tokens_of_chunk(self, chunk: str, is_last: bool) -> list[str]:
-        return [self.normalize(word) for word in self._split(chunk, is_last)]
-
-    def _split(self, chunk: str, is_last: bool) -> list[str]:
-        if self.tokenized or self.config.tokenizer == "none":
-            return [chunk]
-        if "<" not in chunk:
-            return self._split_plain(chunk, is_last)
-        parts = [part for part in _SPECIAL.split(chunk) if part]
-        words: list[str] = []
-        for place, part in enumerate(parts, 1):
-            words += [part] if part in _SPELLINGS else self._split_plain(part, is_last and place == len(parts))
-        return words
+        return [self.normalize(word) for word in self.split_chunk(chunk, is_last)]
 
     def _split_plain(self, chunk: str, is_last: bool) -> list[str]:
         if self.config.tokenizer == "penn":

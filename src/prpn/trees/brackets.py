@@ -36,15 +36,20 @@ class Constituent(NamedTuple):
     label: str | None = None
 
 
+def escaped(word: str) -> str:
+    """Write a word without brackets and white space."""
+    return word.translate(_ESCAPES)
+
+
 def bracketed(words: Sequence[str], constituents: Iterable[Constituent]) -> list[str]:
     """Write each word with the brackets around it; joined by spaces they are the tree as text."""
     opening: list[list[str]] = [[] for _ in words]
     closing = [0] * len(words)
     for start, end, label in constituents:
-        opening[start].append("(" if label is None else f"({label.translate(_ESCAPES)} ")
+        opening[start].append("(" if label is None else f"({escaped(label)} ")
         closing[end - 1] += 1
     return [
-        "".join(before) + word.translate(_ESCAPES) + ")" * after
+        "".join(before) + escaped(word) + ")" * after
         for before, word, after in zip(opening, words, closing, strict=True)
     ]
 

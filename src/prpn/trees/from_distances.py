@@ -23,6 +23,9 @@ them loses against i, so nothing between them was chosen earlier. Hence the cons
 and a stack of falling distances finds before and after in O(n): each i is pushed once and popped at most once. Among
 constituents that start at the same word, a larger i means a later end, for i is larger than all it looked back over:
 going through i from right to left lists parents before children, which is pre-order.
+
+For many sentences at once there is no stack but pointers that jump, all together: after(i) begins as i + 1, and while
+d_after(i) ≤ d_i it becomes after(after(i)). All between i and after(i) lose against i, before a jump as well as after.
 """
 
 from __future__ import annotations
@@ -66,6 +69,54 @@ def has_ties(distances: Distances, builder: Builder) -> bool:
     values = np.asarray(distances, dtype=float).tolist()[1 if builder == "unbiased" else 0 :]
     before, _ = outranking(values)
     return any(j >= 0 and values[j] == values[i] for i, j in enumerate(before))
+
+
+def spans_of_many(
+    distances: NDArray[np.floating], ends: NDArray[np.int64], builder: Builder
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Starts and ends of all constituents of two or more words, of sentences that follow each other and end at `ends`.
+
+    They are what `build` gives each sentence, counted from the first word of the first sentence, in no order.
+    """
+    skipped = builder == "unbiased"
+    sizes = np.diff(ends, prepend=0)
+    first, last = np.repeat(ends - sizes + skipped, sizes), np.repeat(ends, sizes)
+    word = np.arange(len(distances))
+    if skipped:
+        word = word[word >= first]
+    start = _jumping(distances, word, -1, first, last) + 1 - skipped
+    end = _jumping(distances, word, 1, first, last)
+    if skipped:
+        return start, end
+    inner = start < word
+    starts, stops = np.concatenate([start, word[inner]]), np.concatenate([end, end[inner]])
+    long = stops - starts > 1
+    return starts[long], stops[long]
+
+
+def in_preorder(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order of constituents in which parents come before children and left before right."""
+    return np.lexsort((-ends, starts))
+
+
+def _jumping(
+    distances: NDArray[np.floating],
+    word: NDArray[np.int64],
+    step: Literal[-1, 1],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """For each word the nearest on one side of it, between first and last, that outranks it; else the one beyond."""
+    reached = np.arange(len(distances)) + step
+    jumping = word
+    while len(jumping):
+        other = reached[jumping]
+        inside = (other >= first[jumping]) & (other < last[jumping])
+        jumping, other = jumping[inside], other[inside]
+        lower = distances[other] < distances[jumping] if step < 0 else distances[other] <= distances[jumping]
+        jumping = jumping[lower]
+        reached[jumping] = reached[other[lower]]
+    return reached[word]
 
 
 def as_numbers(words: Sequence[str], distances: Distances) -> list[float]:

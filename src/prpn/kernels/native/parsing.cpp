@@ -1,0 +1,131 @@
+// Distances before their activation, from rows that are worked out once for each word:
+//
+//     row[x][k]  =  V_k e_x                                        k = 0 … L
+//     d_t        =  w · ReLU(v + Σ_k row[x_{t−L+k}][k]) + b
+//
+// A sentence is read after `silence` … `silence`, `start`. Sums run over k in order, as in folded.py.
+
+#include <vector>
+
+#include "api.h"
+#include "threads.h"
+#include "vector.h"
+
+namespace prpn {
+namespace {
+
+// `WORDS` rows, some vectors of columns of each: each number is a sum in the same order, whatever is worked out with it.
+template <int WORDS, int VECTORS>
+inline void multiply(const float* const* embeddings, const float* kernel, int64_t size, int64_t columns,
+                     float* const* rows) {
+    Vector sums[WORDS][VECTORS] = {};
+    for (int64_t e = 0; e < size; ++e) {
+        for (int v = 0; v < VECTORS; ++v) {
+            const Vector weights = load(kernel + e * columns + v * WIDTH);
+            for (int w = 0; w < WORDS; ++w) sums[w][v] += embeddings[w][e] * weights;
+        }
+    }
+    for (int w = 0; w < WORDS; ++w) {
+        for (int v = 0; v < VECTORS; ++v) store(rows[w] + v * WIDTH, sums[w][v]);
+    }
+}
+
+struct Network {
+    const float* bias;  // (C)
+    const float* head;  // (C)
+    float head_bias;
+    int64_t channels, windows;  // C, a multiple of WIDTH, and L + 1
+};
+
+// The share of channels c … c + VECTORS · WIDTH − 1 in the product with the head, while the same channels of the rows
+// that the next place will need are fetched: each is used once, so no cache has them ready.
+template <int VECTORS>
+inline void add_channels(const Network& network, const float* const* rows, const float* const* next, int64_t c,
+                         Vector* products) {
+    Vector hidden[VECTORS];
+    for (int i = 0; i < VECTORS; ++i) hidden[i] = load(network.bias + c + i * WIDTH);
+    for (int64_t k = 0; k < network.windows; ++k) {
+        const float* row = rows[k] + k * network.channels + c;
+        for (int i = 0; i < VECTORS; ++i) {
+            __builtin_prefetch(next[k] + k * network.channels + c + i * WIDTH);
+            hidden[i] += load(row + i * WIDTH);
+        }
+    }
+    // In this order a hidden unit that is not a number stays so.
+    for (int i = 0; i < VECTORS; ++i) products[i] += maximum(Vector{}, hidden[i]) * load(network.head + c + i * WIDTH);
+}
+
+float score(const Network& network, const float* const* rows, const float* const* next) {
+    constexpr int BLOCK = 4;
+    const int64_t channels = network.channels;
+    Vector products[BLOCK] = {};
+    int64_t c = 0;
+    for (; c + BLOCK * WIDTH <= channels; c += BLOCK * WIDTH) add_channels<BLOCK>(network, rows, next, c, products);
+    for (; c < channels; c += WIDTH) add_channels<1>(network, rows, next, c, products);
+    return sum((products[0] + products[1]) + (products[2] + products[3])) + network.head_bias;
+}
+
+}  // namespace
+}  // namespace prpn
+
+// Columns and channels are multiples of WIDTH: those that are missing are 0.
+//
+// rows (n, columns) = embedding (V, E) at some ids (n) times kernel (E, columns)
+PRPN_API void prpn_parsing_rows(const float* embedding, const float* kernel, int64_t size, int64_t columns,
+                                const int32_t* ids, int64_t n, float* rows, int64_t threads) {
+    using namespace prpn;
+    constexpr int64_t WORDS = 6, VECTORS = 4;
+    parallel(n, threads, WORDS, [&](int64_t from, int64_t to) {
+        for (int64_t c = 0; c < columns; c += VECTORS * WIDTH) {
+            for (int64_t i = from; i < to; i += WORDS) {
+                const float* embeddings[WORDS];
+                float* results[WORDS];
+                for (int64_t w = 0; w < WORDS; ++w) {
+                    const int64_t word = std::min(i + w, to - 1);  // the last one stands in for those that are not there
+                    embeddings[w] = embedding + ids[word] * size;
+                    results[w] = rows + word * columns + c;
+                }
+                if (c + VECTORS * WIDTH <= columns) {
+                    multiply<WORDS, VECTORS>(embeddings, kernel + c, size, columns, results);
+                } else {
+                    for (int64_t v = c; v < columns; v += WIDTH) {
+                        multiply<WORDS, 1>(embeddings, kernel + v, size, columns, results);
+                        for (float*& result : results) result += WIDTH;
+                    }
+                }
+            }
+        }
+    });
+}
+
+// Scores of the words `from` … `to` − 1 of some sentences that stand one after the other and end at `ends` (S).
+// rows (…, L + 1, C); slots: which row each word has, beginning with word `first`, the earliest that any looks back on.
+PRPN_API void prpn_parsing_scores(const float* rows, const float* bias, const float* head, float head_bias,
+                                  int64_t channels, int64_t windows, int32_t silence, int32_t start,
+                                  const int32_t* slots, int64_t first, const int64_t* ends, int64_t sentences,
+                                  int64_t from, int64_t to, float* scores, int64_t threads) {
+    using namespace prpn;
+    const Network network{bias, head, head_bias, channels, windows};
+    const auto row = [&](int32_t slot) { return rows + slot * windows * channels; };
+    parallel(to - from, threads, 1, [&](int64_t own_from, int64_t own_to) {
+        if (own_from == own_to) return;
+        const int64_t* end = std::upper_bound(ends, ends + sentences, from + own_from);
+        int64_t begin = end == ends ? 0 : end[-1];
+        std::vector<const float*> window(windows), next(windows);
+        const auto look_back = [&](int64_t t) {
+            for (int64_t k = 0; k < windows; ++k) {
+                const int64_t place = t - windows + 1 + k;
+                next[k] = row(place >= begin ? slots[place - first] : place == begin - 1 ? start : silence);
+            }
+        };
+        look_back(from + own_from);
+        for (int64_t i = own_from; i < own_to; ++i) {
+            window = next;
+            if (i + 1 < own_to) {
+                while (*end <= from + i + 1) begin = *end++;
+                look_back(from + i + 1);
+            }
+            scores[i] = score(network, window.data(), next.data());
+        }
+    });
+}

@@ -1,0 +1,147 @@
+// From distances to a tree and to its text: trees/from_distances.py has the mathematics, trees/brackets.py the notation.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace prpn {
+
+enum class Builder : int32_t { paper, unbiased };
+
+// A buffer that grows; what is asked for has room for a few bytes more, so that short copies may be of fixed size.
+class Output {
+   public:
+    static constexpr int64_t SLACK = 16;
+
+    char* room(int64_t size) {
+        if (size_ + size + SLACK > static_cast<int64_t>(bytes_.size())) {
+            bytes_.resize(size_ + size + SLACK + bytes_.size());
+        }
+        return bytes_.data() + size_;
+    }
+    void grow(int64_t size) { size_ += size; }
+
+    void add(char byte) {
+        *room(1) = byte;
+        grow(1);
+    }
+    void add(std::string_view text) {
+        std::memcpy(room(text.size()), text.data(), text.size());
+        grow(text.size());
+    }
+    void add(const char* from, int64_t size) {  // `from` can be read for SLACK bytes more
+        char* to = room(size);
+        if (size <= SLACK) {
+            std::memcpy(to, from, SLACK);
+        } else {
+            std::memcpy(to, from, size);
+        }
+        grow(size);
+    }
+    void add(char byte, int64_t times) {
+        char* to = room(times);
+        if (times <= SLACK) {
+            std::memset(to, byte, SLACK);
+        } else {
+            std::memset(to, byte, times);
+        }
+        grow(times);
+    }
+    void add_integer(int64_t number) {
+        char* to = room(20);
+        grow(std::to_chars(to, to + 20, number).ptr - to);
+    }
+
+    void clear() { size_ = 0; }
+    const char* data() const { return bytes_.data(); }
+    int64_t size() const { return size_; }
+
+   private:
+    std::vector<char> bytes_;
+    int64_t size_ = 0;
+};
+
+// The constituents of two words and more over n words: how many open before and close after each word, and where those
+// that open at a word end, the larger ones first.
+class Constituents {
+   public:
+    void build(const float* scores, int64_t n, Builder builder, bool with_ends) {
+        opening.assign(n, 0);
+        closing.assign(n, 0);
+        const int64_t skipped = builder == Builder::unbiased && n ? 1 : 0;  // d_0 is never used
+        outrank(scores + skipped, n - skipped);
+        for_each(n - skipped, skipped, [&](int64_t start, int64_t end) {
+            ++opening[start];
+            ++closing[end - 1];
+        });
+        if (!with_ends) return;
+        next_.resize(n);
+        int64_t total = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            next_[i] = total;
+            total += opening[i];
+        }
+        ends.resize(total);
+        for_each(n - skipped, skipped, [&](int64_t start, int64_t end) { ends[next_[start]++] = end; });
+    }
+
+    std::vector<int64_t> opening, closing, ends;
+
+   private:
+    // before(i) = the last j < i with d_j ≥ d_i, or −1; after(i) = the first k > i with d_k > d_i, or n.
+    void outrank(const float* scores, int64_t n) {
+        before_.resize(n);
+        after_.assign(n, n);
+        waiting_.resize(n + 1);
+        int64_t waiting = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            while (waiting && scores[waiting_[waiting - 1]] < scores[i]) after_[waiting_[--waiting]] = i;
+            before_[i] = waiting ? waiting_[waiting - 1] : -1;
+            waiting_[waiting++] = i;
+        }
+    }
+
+    template <class Visit>
+    void for_each(int64_t n, int64_t skipped, const Visit& visit) const {
+        for (int64_t i = n - 1; i >= 0; --i) {
+            const int64_t start = before_[i] + 1, end = after_[i] + skipped;
+            if (end - start > 1) visit(start, end);
+            if (!skipped && start < i && end - i > 1) visit(i, end);
+        }
+    }
+
+    std::vector<int64_t> before_, after_, waiting_, next_;
+};
+
+// Writes repr(round(value, 6)) of Python.
+inline void add_rounded(Output& out, double value) {
+    if (!std::isfinite(value)) return out.add(std::isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+    constexpr int64_t LONGEST = 330, DECIMALS = 6, CERTAIN = 15;
+    char fixed[LONGEST];
+    const char* end = std::to_chars(fixed, fixed + LONGEST, value, std::chars_format::fixed, DECIMALS).ptr;
+    // A decimal of 15 digits is the shortest of its double, but for zeros at its end.
+    if (end - fixed <= CERTAIN && (std::fabs(value) >= 1e-4 || std::fabs(value) < 4e-7)) {
+        while (end[-1] == '0' && end[-2] != '.') --end;
+        return out.add(std::string_view(fixed, end - fixed));
+    }
+    double rounded = 0;
+    std::from_chars(fixed, end, rounded);
+    char shortest[LONGEST];
+    const char* last =
+        std::to_chars(shortest, shortest + LONGEST, rounded, std::chars_format::scientific).ptr;  // -d.ddde-XX
+    const char* mark = shortest;
+    while (*mark != 'e') ++mark;
+    int exponent = 0;
+    std::from_chars(mark[1] == '+' ? mark + 2 : mark + 1, last, exponent);
+    if (rounded != 0 && (exponent < -4 || exponent >= 16)) return out.add(std::string_view(shortest, last - shortest));
+    const auto plain = std::to_chars(shortest, shortest + LONGEST, rounded, std::chars_format::fixed);
+    const std::string_view text(shortest, plain.ptr - shortest);
+    out.add(text);
+    if (text.find('.') == std::string_view::npos) out.add(std::string_view(".0"));
+}
+
+}  // namespace prpn
