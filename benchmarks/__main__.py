@@ -6,6 +6,7 @@ Without names everything is measured, which takes some ten minutes on two cores.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import shlex
@@ -58,6 +59,8 @@ def main(words: Sequence[str] | None = None) -> None:
     if arguments.plot and "growth" not in names:
         parser.error("--plot needs growth to be measured")
     console = Console()
+    gc.collect()
+    gc.freeze()  # as the trainer does, for all contenders
     figures = conditions(words)
     if (load := figures["machine"]["load_before"]) > QUIET:
         console.print(f"Other work is running here (load {load}): what follows is noisy.", style="yellow")

@@ -22,9 +22,11 @@ from benchmarks.sizes import Size
 from prpn import kernels
 from prpn.config import TrainingConfig
 from prpn.model import PRPN, State
+from tests.reference import model as twin
 
 Precision = Literal["fp32", "bf16"]
-STEP_BY_STEP = "step by step"
+TWIN, STEP_BY_STEP = "slow twin", "step by step"
+"""The equations as they stand, slot by slot (tests/reference), and the same with a time step's slots in one tensor."""
 
 
 class Learner:
@@ -62,8 +64,25 @@ class Learner:
         return loss.item()
 
 
+class Twin(Learner):
+    """The step-by-step formulation written straight from the equations."""
+
+    def prepare(self, size: Size) -> Iterable[Tensor]:
+        self.config = size.config
+        self.weights = step_by_step.weights_of(PRPN(size.config, size.vocabulary))
+        self.state: twin.State | None = None
+        return [weight for weight in self.weights.values() if weight.requires_grad]
+
+    def loss(self) -> Tensor:
+        tied = {"decoder.weight": self.weights["embedding.weight"]} if self.config.tied else {}
+        result = twin.run(self.config, {**self.weights, **tied}, self.inputs, self.state, training=True)
+        self.state = result.state.detach()
+        self.weights.update(result.statistics)
+        return F.cross_entropy(result.logits.flatten(0, 1), self.targets.flatten())
+
+
 class StepByStep(Learner):
-    """The released formulation."""
+    """The step-by-step formulation with what belongs to a time step in one tensor."""
 
     def prepare(self, size: Size) -> Iterable[Tensor]:
         self.config = size.config
@@ -145,6 +164,7 @@ class Contender:
 
 
 CONTENDERS = {
+    TWIN: Contender(Twin),
     STEP_BY_STEP: Contender(StepByStep),
     "nn.LSTM fp32": Contender(Lstm),
     "nn.LSTM bf16": Contender(LstmBf16, "bf16"),

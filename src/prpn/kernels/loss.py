@@ -20,7 +20,7 @@ from prpn.kernels import native_reads
 from prpn.kernels.native_rows import native_cross_entropy
 from prpn.kernels.products import product
 
-CHUNK = 256
+CHUNK = 512
 """Rows scored at once."""
 
 

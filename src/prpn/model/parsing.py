@@ -19,7 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from prpn import kernels
 from prpn.config import ModelConfig
+from prpn.kernels.convolution import convolve
 from prpn.model.layers import BatchNorm, dropout, place_rows, select_rows
 
 
@@ -66,16 +68,23 @@ class ParsingNetwork(nn.Module):
 
     def scores(self, embedding_tape: Tensor, mask: Tensor | None = None) -> Tensor:
         """Both distances before their activation (T, B, 2), from L past and T present embeddings."""
-        steps = len(embedding_tape) - self.config.lookback
-        kernel = self.convolution.weight.unbind(-1)  # L + 1 times (H, E)
         drop = self.config.dropout_between
         window = dropout(embedding_tape, drop, self.training)
-        shifted = [F.linear(window[k : k + steps], weight) for k, weight in enumerate(kernel)]
-        assert self.convolution.bias is not None
-        channels = select_rows(sum(shifted, self.convolution.bias), mask)  # (R, H)
+        channels = select_rows(self.convolve(window), mask)  # (R, H)
         channels = dropout(self.norm(channels).relu(), drop, self.training)  # h_t
-        scores = self.heads(channels[..., None]).squeeze(-1)  # (R, 2)
+        weight = self.heads.weight.squeeze(-1)  # (2, H), or (2, H/2) where each head reads its half of the channels
+        weight = torch.block_diag(*weight.split(1)) if self.config.head_groups == 2 else weight
+        scores = F.linear(channels, weight, self.heads.bias)  # (R, 2)
         return place_rows(scores, mask, embedding_tape.shape[1])
+
+    def convolve(self, window: Tensor) -> Tensor:
+        """W_c [e_{t−L}; …; e_t] + b_c (T, B, H), from embeddings (L + T, B, E)."""
+        weight, bias = self.convolution.weight, self.convolution.bias
+        assert bias is not None
+        if kernels.in_use() != "autograd":
+            return convolve(window, weight, bias)
+        steps = len(window) - self.config.lookback
+        return sum((F.linear(window[k : k + steps], w) for k, w in enumerate(weight.unbind(-1))), bias)
 
     def alpha(self, difference: Tensor) -> Tensor:
         """α(Δ): near 0 where the earlier distance is larger, so that a bigger constituent started there.

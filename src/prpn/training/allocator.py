@@ -8,7 +8,10 @@ ones are still mapped: on the heap they would leave holes, and the work done on 
 from __future__ import annotations
 
 import ctypes
+import gc
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
@@ -25,6 +28,17 @@ def return_freed_memory() -> None:
     """Hand back what was kept."""
     if (library := _glibc()) is not None:
         library.malloc_trim(0)
+
+
+@contextmanager
+def nothing_collected_twice() -> Iterator[None]:
+    """Let Python's garbage collector leave out what is there already: mostly modules, which it would walk at each step."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _glibc() -> ctypes.CDLL | None:

@@ -21,6 +21,7 @@ from prpn.config import Recipe
 from prpn.errors import InputError, InterruptedRunError, PrpnError
 from prpn.model import PRPN, State
 from prpn.text.batches import Batch
+from prpn.training.allocator import nothing_collected_twice
 from prpn.training.average import WeightAverage
 from prpn.training.checkpoint import (
     load_optimizer,
@@ -81,7 +82,7 @@ class Trainer:
 
     def run(self, display: Display) -> None:
         """Train until the budget is spent or nothing gets better, then leave the network with the best weights."""
-        with stop_requests() as stop:
+        with stop_requests() as stop, nothing_collected_twice():
             while not self.finished:
                 epoch = self.position.epoch
                 batches = training_batches(self.config, self.data, epoch)

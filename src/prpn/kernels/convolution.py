@@ -1,0 +1,51 @@
+"""The parsing network's convolution over time as products that add up in place, forwards and backwards.
+
+    y_t = b + Σ_k W_k x_{t+k}        ∂x_{t+k} += W_kᵀ ∂y_t        ∂W_k = Σ_t ∂y_t x_{t+k}ᵀ
+
+Time is the first dimension, so the rows x_k … x_{k+T−1} lie together and nothing is unfolded or copied. The products are
+fp32 whatever the others are: sharp gates multiply an error in the distances.
+
+    # T time, B batch, L look-back, E embedding, C channels
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def convolve(tape: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """(T, B, C) from a tape (L + T, B, E) and a weight (C, E, L + 1)."""
+    result: Tensor = _Convolution.apply(tape.contiguous(), weight, bias)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Convolution(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tape: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        kernel = weight.permute(2, 1, 0).contiguous()  # (L + 1, E, C)
+        ctx.save_for_backward(tape, kernel)
+        steps, batch = len(tape) - len(kernel) + 1, tape.shape[1]
+        result = bias.repeat(steps * batch, 1)  # (T·B, C)
+        for rows, factor in zip(_shifted(tape, steps), kernel, strict=False):
+            result.addmm_(rows, factor)
+        return result.view(steps, batch, -1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        tape, kernel = ctx.saved_tensors
+        steps, gradient = len(gradient), gradient.flatten(0, 1)  # (T·B, C)
+        d_tape, d_kernel = torch.zeros_like(tape), torch.empty_like(kernel)
+        for k, (rows, d_rows) in enumerate(zip(_shifted(tape, steps), _shifted(d_tape, steps), strict=True)):
+            d_rows.addmm_(gradient, kernel[k].t())
+            torch.mm(rows.t(), gradient, out=d_kernel[k])
+        return d_tape, d_kernel.permute(2, 1, 0), gradient.sum(0)
+
+
+def _shifted(tape: Tensor, steps: int) -> list[Tensor]:
+    """The rows (T·B, …) from each of the first L + 1 times on: views of the tape."""
+    return [tape[k : k + steps].flatten(0, 1) for k in range(len(tape) - steps + 1)]
