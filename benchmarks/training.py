@@ -78,8 +78,8 @@ def tables(figures: dict[str, dict[str, Any]]) -> Iterable[Table]:
             "tokens/s",
             "× twin",
             "× step by step",
-            "× nn.LSTM of its type",
-            "share of ceiling",
+            "× its nn.LSTM",
+            "of ceiling",
             "rounds",
         ),
         (

@@ -2,8 +2,8 @@
 
     y_t = b + Σ_k W_k x_{t+k}        ∂x_{t+k} += W_kᵀ ∂y_t        ∂W_k = Σ_t ∂y_t x_{t+k}ᵀ
 
-Time is the first dimension, so the rows x_k … x_{k+T−1} lie together and nothing is unfolded or copied. The products are
-fp32 whatever the others are: sharp gates multiply an error in the distances.
+Time is the first dimension, so the rows x_k … x_{k+T−1} lie together and nothing is unfolded or copied. The products
+are fp32 whatever the others are: sharp gates multiply an error in the distances.
 
     # T time, B batch, L look-back, E embedding, C channels
 """

@@ -32,7 +32,7 @@ def return_freed_memory() -> None:
 
 @contextmanager
 def nothing_collected_twice() -> Iterator[None]:
-    """Let Python's garbage collector leave out what is there already: mostly modules, which it would walk at each step."""
+    """Let Python's garbage collector leave out what is there already, mostly modules, or it walks them at each step."""
     gc.collect()
     gc.freeze()
     try:
