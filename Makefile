@@ -56,10 +56,10 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --json results/benchmarks/benchmark.json --plot docs/growth.svg
 
 tables: $(STAMP)
-	$(BIN)/python -m prpn.report.tables README.md docs/evaluation.md results
+	$(BIN)/python -m prpn.report.tables README.md docs/evaluation.md docs/speed.md results
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.contenders import CONTENDERS, STEP_BY_STEP, available_contenders, training_steps
+from benchmarks.contenders import CONTENDERS, STEP_BY_STEP, TWIN, available_contenders, training_steps
 from benchmarks.processes import run_python
 from benchmarks.sizes import SIZES, Size
 from benchmarks.tables import table_of, times
@@ -27,9 +27,10 @@ def measure(size: str, names: Sequence[str] | None = None) -> dict[str, Any]:
     """Peak memory in MiB of each contender."""
     names = available_contenders() if names is None else names
     figures = {name: _in_own_process(name, size) for name in names}
-    reference = figures[STEP_BY_STEP]["growth_mib"] if STEP_BY_STEP in figures else 0
-    for row in figures.values():
-        row["share_of_step_by_step"] = round(row["growth_mib"] / reference, 3) if reference else None
+    for share, reference in (("share_of_twin", TWIN), ("share_of_step_by_step", STEP_BY_STEP)):
+        whole = figures[reference]["growth_mib"] if reference in figures else 0
+        for row in figures.values():
+            row[share] = round(row["growth_mib"] / whole, 3) if whole else None
     return figures
 
 
@@ -37,9 +38,16 @@ def tables(figures: dict[str, dict[str, Any]]) -> Iterable[Table]:
     """All sizes in one table."""
     yield table_of(
         "peak memory of training, MiB",
-        ("size", "contender", "whole process", "above a tiny model", "of step by step"),
+        ("size", "contender", "whole process", "above a tiny model", "of the twin", "of step by step"),
         (
-            (size, name, f"{row['peak_mib']:,}", f"{row['growth_mib']:,}", times(row["share_of_step_by_step"]))
+            (
+                size,
+                name,
+                f"{row['peak_mib']:,}",
+                f"{row['growth_mib']:,}",
+                times(row["share_of_twin"]),
+                times(row["share_of_step_by_step"]),
+            )
             for size, result in figures.items()
             for name, row in result.items()
         ),

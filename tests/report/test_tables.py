@@ -29,7 +29,7 @@ def evaluation(*models: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md", "docs/speed.md"])
 def test_pages_show_the_records(page: str) -> None:
     assert any((REPOSITORY / "results").glob("*.json"))
     text = (REPOSITORY / page).read_text(encoding="utf-8")

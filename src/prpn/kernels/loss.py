@@ -48,22 +48,23 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         d_rows, d_weight, d_bias = torch.empty_like(rows), torch.zeros_like(weight), torch.zeros_like(bias)
         total, buffer = rows.new_zeros(()), rows.new_empty(min(CHUNK, len(rows)), len(weight))
         surplus_of = native_cross_entropy if native_reads(rows) else cross_entropy_in_place
+        share = 1 / len(rows)
         for start in range(0, len(rows), CHUNK):
             chunk = rows[start : start + CHUNK]
             surplus = product(chunk, weight.t(), out=buffer[: len(chunk)])
             total += surplus_of(surplus, bias, targets[start : start + CHUNK], d_bias).sum()
             product(surplus, weight, out=d_rows[start : start + CHUNK])
-            product(surplus.t(), chunk, out=d_weight, add=True)
-        ctx.save_for_backward(d_rows, d_weight, d_bias)
-        ctx.count = len(rows)
-        return total / len(rows)
+            product(surplus.t(), chunk * share, out=d_weight, add=True)
+        ctx.save_for_backward(d_rows.mul_(share), d_weight, d_bias.mul_(share))
+        return total * share
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_loss: Tensor) -> tuple[Tensor | None, ...]:
         d_rows, d_weight, d_bias = ctx.saved_tensors
-        scale = grad_loss / ctx.count
-        return d_rows * scale, d_weight * scale, d_bias * scale, None
+        if grad_loss.device.type == "cpu" and grad_loss.item() == 1:  # the usual case: nothing to copy
+            return d_rows, d_weight, d_bias, None
+        return d_rows * grad_loss, d_weight * grad_loss, d_bias * grad_loss, None
 
 
 def cross_entropy_in_place(logits: Tensor, bias: Tensor, targets: Tensor, d_bias: Tensor | None) -> Tensor:

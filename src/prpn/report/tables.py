@@ -3,6 +3,7 @@
     python -m prpn.report.tables PAGE… results     rewrites what stands between the markers
 
 A record with `systems` is an evaluation of trees, as `prpn evaluate --json` prints it; any other is a training run.
+`benchmarks/benchmark.json` is what `make bench` writes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,57 @@ def baselines_table(folder: Path) -> str:
     return _scores(folder, lambda name, record: not record["differences"])
 
 
-PARTS = {"results": results_table, "trees": trees_table, "baselines": baselines_table}
+def training_speed_table(folder: Path) -> str:
+    """One row a contender and size of the recorded benchmark: speed, memory, and what they are measured against."""
+    rows = [
+        "| size | contender | tokens/s | × slow twin | × step by step | × its nn.LSTM | of ceiling | memory, MiB | of twin |",
+        "|---" * 9 + "|",
+    ]
+    record = _benchmark(folder)
+    for size, result in record["training"].items():
+        for name, row in result["contenders"].items():
+            memory = record["memory"][size][name]
+            ratios = (_times(row[key]) for key in ("times_twin", "times_step_by_step", "times_lstm"))
+            rows.append(
+                f"| {size} | {name} | {row['tokens_per_second']:,.0f} | {' | '.join(ratios)} "
+                f"| {row['share_of_ceiling']:.0%} | {memory['growth_mib']:,} | {memory['share_of_twin']:.0%} |"
+            )
+    return "\n".join(rows)
+
+
+def evaluation_speed_table(folder: Path) -> str:
+    """Scoring text as one stream."""
+    rows = ["| size | contender | tokens/s | × step by step |", "|---" * 4 + "|"]
+    for size, result in _benchmark(folder)["evaluation"].items():
+        for name, row in result.items():
+            rows.append(f"| {size} | {name} | {row['tokens_per_second']:,.0f} | {_times(row['times_step_by_step'])} |")
+    return "\n".join(rows)
+
+
+def parsing_speed_table(folder: Path) -> str:
+    """`prpn parse` from file to file, and starting up."""
+    rows = ["| text | PRPN_KERNELS | tokens/s | sentences/s | same trees as `off` |", "|---" * 5 + "|"]
+    record = _benchmark(folder)
+    for form, result in record["parsing"].items():
+        for kernel, row in result.items():
+            rows.append(
+                f"| {form} | {kernel} | {row['tokens_per_second']:,} | {row['sentences_per_second']:,} "
+                f"| {row['same_trees']:.2%} |"
+            )
+    rows += ["", "| command | seconds | imports torch |", "|---" * 3 + "|"]
+    for command, row in record["startup"].items():
+        rows.append(f"| `{command}` | {row['median_seconds']:.2f} | {'yes' if row['imports_torch'] else 'no'} |")
+    return "\n".join(rows)
+
+
+PARTS = {
+    "results": results_table,
+    "trees": trees_table,
+    "baselines": baselines_table,
+    "training speed": training_speed_table,
+    "evaluation speed": evaluation_speed_table,
+    "parsing speed": parsing_speed_table,
+}
 """What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
 
 
@@ -62,6 +113,14 @@ def _scores(folder: Path, is_shown: Callable[[str, dict[str, Any]], object]) -> 
                 cells = [f"{f['f1']:.2f} ({f['low']:.1f}–{f['high']:.1f})" if f else "" for f in found]
                 rows.append(f"| `{name}` | {record['builder']} | {system} | {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def _benchmark(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "benchmarks" / "benchmark.json").read_text(encoding="utf-8")))
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f}"
 
 
 def _records(folder: Path) -> list[tuple[str, dict[str, Any]]]:
