@@ -32,7 +32,7 @@ build/bare: $(STAMP) $(PACKAGE)
 	test -z "$$(find $@ -name '_native_*')"
 
 test-without-compiler: build/bare
-	PYTHONPATH=build/bare $(BIN)/python -m pytest tests/kernels tests/cli tests/model tests/test_parser.py
+	PYTHONPATH=build/bare $(BIN)/python -m pytest tests/kernels tests/cli tests/model tests/parsing
 
 # The native core with every memory access and every undefined operation checked, its tests with threads included.
 build/sanitized: $(STAMP) $(PACKAGE)

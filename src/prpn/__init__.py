@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prpn.config import ModelConfig, Recipe, TextConfig, TrainingConfig, load_recipe, recipe_names
     from prpn.errors import ConfigError, InputError, PrpnError
     from prpn.model import PRPN, Output, State
-    from prpn.parser import Parser
+    from prpn.parsing.parser import Parser
     from prpn.pretrained import Model, evaluate, load
     from prpn.training.run import train
     from prpn.trees import Tree, average, build
@@ -39,7 +39,7 @@ _HOMES = {
     "Model": "pretrained",
     "evaluate": "pretrained",
     "load": "pretrained",
-    "Parser": "parser",
+    "Parser": "parsing.parser",
     "train": "training.run",
     "Tree": "trees",
     "average": "trees",

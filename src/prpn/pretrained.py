@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from prpn.config import Recipe, read_saved_recipe
 from prpn.errors import InputError
 from prpn.model import PRPN
-from prpn.parser import Parser
+from prpn.parsing.parser import Parser
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Progress, closed_lines, encode
 from prpn.text.tokenizer import Tokenizer

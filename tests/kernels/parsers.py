@@ -12,7 +12,7 @@ import pytest
 from prpn.config import ModelConfig, Recipe, TextConfig
 from prpn.errors import InputError
 from prpn.kernels import native
-from prpn.parser import Parser
+from prpn.parsing.parser import Parser
 from prpn.text.files import read_lines
 from prpn.text.vocabulary import Vocabulary
 from prpn.trees.from_distances import Builder

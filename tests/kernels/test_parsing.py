@@ -17,12 +17,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from prpn import folded, parse_text
 from prpn.config import TextConfig
 from prpn.errors import InputError
-from prpn.folded import Folded, Rows
 from prpn.kernels import parsing
-from prpn.parser import Parser
+from prpn.parsing import folded
+from prpn.parsing import text as parse_text
+from prpn.parsing.folded import Folded, Rows
+from prpn.parsing.parser import Parser
 from prpn.text import files
 from prpn.text.tokenizer import Tokenizer
 from tests.kernels.parsers import KERNELS, WORDS, expected_lines, needs_native, random_parser

@@ -16,7 +16,7 @@ import pytest
 from prpn.baselines.trees import left, right
 from prpn.config import recipe_from
 from prpn.errors import InputError
-from prpn.parser import Parser
+from prpn.parsing.parser import Parser
 from prpn.text.vocabulary import Vocabulary
 from prpn.trees import Builder, Tree, has_ties
 from prpn.trees.average import average

@@ -14,7 +14,7 @@ from prpn.cli.options import Json, SomeModel, Tokenized, app, print_json, write_
 from prpn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from prpn.parser import Parser
+    from prpn.parsing.parser import Parser
     from prpn.trees.cleaning import Treebank
     from prpn.trees.evaluation import Evaluation
 
@@ -71,8 +71,8 @@ def parse(
 
     Example: `echo "the old man sat on the bench" | prpn parse --model runs/mine`
     """
-    from prpn.parse_text import parse_text
-    from prpn.parser import Parser
+    from prpn.parsing.parser import Parser
+    from prpn.parsing.text import parse_text
     from prpn.report.progress import counting
     from prpn.text.files import place_of
 
@@ -128,7 +128,7 @@ def evaluate(
 
     Example: `prpn evaluate wsj/ --model runs/mine --max-words 10`
     """
-    from prpn.parser import Parser
+    from prpn.parsing.parser import Parser
     from prpn.report.progress import counting
     from prpn.trees.evaluation import evaluate_parsers
     from prpn.trees.protocols import protocols_named

@@ -1,4 +1,4 @@
-"""Fast twins of hot paths: the same results as model/ and parser.py, chosen automatically, never required.
+"""Fast twins of hot paths: the same results as model/ and parsing/, chosen automatically, never required.
 
 PRPN_KERNELS   what runs
 (not set)      the native core in fp32 where there is one, else `off`

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from prpn.kernels.native import required_library
 
 if TYPE_CHECKING:
-    from prpn.folded import Array, Folded
+    from prpn.parsing.folded import Array, Folded
 
 Number = TypeVar("Number", np.int32, np.int64)
 Format = Literal["brackets", "spans", "jsonl"]

@@ -43,7 +43,7 @@ def baselines_table(folder: Path) -> str:
 def training_speed_table(folder: Path) -> str:
     """One row a contender and size of the recorded benchmark: speed, memory, and what they are measured against."""
     rows = [
-        "| size | contender | tokens/s | × slow twin | × step by step | × its nn.LSTM | of ceiling | memory, MiB | of twin |",
+        "| size | contender | tokens/s | × slow twin | × step by step | × its nn.LSTM | of ceiling | MiB | of twin's |",
         "|---" * 9 + "|",
     ]
     record = _benchmark(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 from prpn.config import Recipe
 from prpn.errors import ConfigError
 from prpn.model import PRPN
-from prpn.parser import Parser
+from prpn.parsing.parser import Parser
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import arrays_of
 from prpn.trees.cleaning import load_treebank

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from prpn.baselines.trees import RANDOM_BASELINES, baselines, left, right
 from prpn.errors import ConfigError, InputError
-from prpn.parser import Parser, Scores
+from prpn.parsing.parser import Parser, Scores
 from prpn.trees.average import average
 from prpn.trees.cleaning import Treebank
 from prpn.trees.from_distances import Builder, has_ties

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 
 from prpn.config import Recipe, read_saved_recipe
 from prpn.errors import InputError
-from prpn.folded import Array, Folded
+from prpn.parsing.folded import Array, Folded
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 from prpn.trees.from_distances import Builder, build

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prpn.errors import InputError
-from prpn.folded import native_in_use
 from prpn.kernels.parsing import Format, TextWithTrees
-from prpn.parser import Parser
+from prpn.parsing.folded import native_in_use
+from prpn.parsing.parser import Parser
 from prpn.text.files import read_line_blocks
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary

@@ -12,12 +12,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prpn import parser as parser_module
 from prpn.config import ModelConfig, Recipe, TextConfig
 from prpn.errors import InputError
 from prpn.model import PRPN
 from prpn.model.parsing import ParsingNetwork
-from prpn.parser import Parser
+from prpn.parsing import parser as parser_module
+from prpn.parsing.parser import Parser
 from prpn.pretrained import Model
 from prpn.text.vocabulary import Vocabulary
 from prpn.trees import build
@@ -117,5 +117,5 @@ def test_unusable_folders(tmp_path: Path) -> None:
 
 
 def test_parsing_imports_no_torch() -> None:
-    code = "import sys, prpn.parser, prpn.cli, prpn.trees.evaluation; sys.exit('torch' in sys.modules)"
+    code = "import sys, prpn.parsing.parser, prpn.cli, prpn.trees.evaluation; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
