@@ -48,12 +48,14 @@ sanitize: build/sanitized
 
 check: $(STAMP)
 	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run -Werror $(wildcard src/prpn/kernels/native/*.cpp src/prpn/kernels/native/*.h)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(wildcard src/prpn/kernels/native/*.cpp src/prpn/kernels/native/*.h)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --json results/benchmarks/benchmark.json --plot docs/growth.svg

@@ -45,7 +45,7 @@ inline void weighted_sum(const std::vector<Term>& terms, int64_t size, float* to
     int64_t i = 0;
     for (; i + 4 * WIDTH <= size; i += 4 * WIDTH) {
         Vector sums[4] = {};
-        if (add) for (int64_t j = 0; j < 4; ++j) sums[j] = load(to + i + j * WIDTH);
+        for (int64_t j = 0; add && j < 4; ++j) sums[j] = load(to + i + j * WIDTH);
         for (const Term& term : terms) {
             for (int64_t j = 0; j < 4; ++j) sums[j] += term.weight * load(term.row + i + j * WIDTH);
         }

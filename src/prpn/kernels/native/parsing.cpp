@@ -14,7 +14,7 @@
 namespace prpn {
 namespace {
 
-// `WORDS` rows, some vectors of columns of each: each number is a sum in the same order, whatever is worked out with it.
+// `WORDS` rows, some vectors of columns of each: a number is a sum in the same order, whatever is worked out with it.
 template <int WORDS, int VECTORS>
 inline void multiply(const float* const* embeddings, const float* kernel, int64_t size, int64_t columns,
                      float* const* rows) {
@@ -81,7 +81,8 @@ PRPN_API void prpn_parsing_rows(const float* embedding, const float* kernel, int
                 const float* embeddings[WORDS];
                 float* results[WORDS];
                 for (int64_t w = 0; w < WORDS; ++w) {
-                    const int64_t word = std::min(i + w, to - 1);  // the last one stands in for those that are not there
+                    const int64_t word =
+                        std::min(i + w, to - 1);  // the last one stands in for those that are not there
                     embeddings[w] = embedding + ids[word] * size;
                     results[w] = rows + word * columns + c;
                 }

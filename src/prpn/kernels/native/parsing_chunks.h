@@ -1,5 +1,5 @@
 // Chunks of text (what stands between two white spaces) and the words that a tokenizer made of them. Words are a
-// function of their chunk and of whether it is the last of its line, so a chunk is asked about once and then remembered.
+// function of their chunk and of whether it is the last of its line, so a chunk is asked about once and remembered.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,7 @@ inline uint64_t hash(std::string_view text, uint64_t seed) {
 
 // Finds numbers 0, 1, 2, … of things by their hash; what is the same thing is for the caller to say.
 class Index {
-   public:
+public:
     template <class Same>
     int64_t find(uint64_t hash, const Same& same) const {  // −1: not there
         if (slots_.empty()) return -1;
@@ -97,7 +97,7 @@ class Index {
         count_ = 0;
     }
 
-   private:
+private:
     static constexpr int NUMBER_BITS = 40;
     static constexpr uint64_t NUMBERS = (uint64_t{1} << NUMBER_BITS) - 1;
 
@@ -118,7 +118,7 @@ struct Word {
 };
 
 class Chunks {
-   public:
+public:
     // How far beyond the end of a word one may read.
     static constexpr int64_t SLACK = 16;
 
@@ -167,7 +167,7 @@ class Chunks {
         bytes_.clear();
     }
 
-   private:
+private:
     int64_t append(std::string_view text) {
         if (bytes_.empty()) bytes_.resize(SLACK);
         const int64_t at = bytes_.size() - SLACK;

@@ -73,7 +73,7 @@ struct Part {
 
 // The words that every tokenizer leaves whole: of ASCII letters alone, but for some exceptions.
 class PlainWords {
-   public:
+public:
     PlainWords(bool lowercase, int32_t unknown) : lowercase_(lowercase), unknown_(unknown) {}
 
     void add(std::string_view word, int32_t id) {  // −1: an exception, in lower case
@@ -93,7 +93,7 @@ class PlainWords {
         return number < 0 ? unknown_ : known_.words(known_.entry(number))->id;
     }
 
-   private:
+private:
     bool lowercase_;
     int32_t unknown_;
     Chunks known_, exceptions_;
@@ -101,7 +101,7 @@ class PlainWords {
 };
 
 class Text {
-   public:
+public:
     Text(Format format, bool lowercase, int32_t unknown, int64_t most_chunks, int64_t most_bytes)
         : format_(format), plain_(lowercase, unknown), most_chunks_(most_chunks), most_bytes_(most_bytes) {}
 
@@ -168,7 +168,7 @@ class Text {
     int64_t parts() const { return parts_; }
     const Output& output(int64_t part) const { return part_[part].out; }
 
-   private:
+private:
     void cut(const char* text, int64_t size) {
         parts_ = 0;
         for (const char *begin = text, *last = text + size; begin < last; ++parts_) {

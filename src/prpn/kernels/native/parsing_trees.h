@@ -1,4 +1,4 @@
-// From distances to a tree and to its text: trees/from_distances.py has the mathematics, trees/brackets.py the notation.
+// From distances to a tree and its text: trees/from_distances.py has the mathematics, trees/brackets.py the notation.
 #pragma once
 
 #include <charconv>
@@ -14,7 +14,7 @@ enum class Builder : int32_t { paper, unbiased };
 
 // A buffer that grows; what is asked for has room for a few bytes more, so that short copies may be of fixed size.
 class Output {
-   public:
+public:
     static constexpr int64_t SLACK = 16;
 
     char* room(int64_t size) {
@@ -60,7 +60,7 @@ class Output {
     const char* data() const { return bytes_.data(); }
     int64_t size() const { return size_; }
 
-   private:
+private:
     std::vector<char> bytes_;
     int64_t size_ = 0;
 };
@@ -68,7 +68,7 @@ class Output {
 // The constituents of two words and more over n words: how many open before and close after each word, and where those
 // that open at a word end, the larger ones first.
 class Constituents {
-   public:
+public:
     void build(const float* scores, int64_t n, Builder builder, bool with_ends) {
         opening.assign(n, 0);
         closing.assign(n, 0);
@@ -91,7 +91,7 @@ class Constituents {
 
     std::vector<int64_t> opening, closing, ends;
 
-   private:
+private:
     // before(i) = the last j < i with d_j ≥ d_i, or −1; after(i) = the first k > i with d_k > d_i, or n.
     void outrank(const float* scores, int64_t n) {
         before_.resize(n);

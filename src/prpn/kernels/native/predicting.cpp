@@ -1,6 +1,6 @@
 // The predict network's attention: every place of a chunk over the N states before it, all places at once.
 //
-//     forward    summary_t = Σ_n (m s)^t_n h_{t−N+n}                                    rows in any order
+//     forward    summary_t = Σ_n (m s)^t_n h_{t−N+n}
 //     backward   ∂h_t = Σ_{j=1}^{N} ((m s)^{t+j}_{N−j} ∂summary_{t+j} + ∂a^{t+j}_{N−j} k_{t+j})     gathered, row by row
 //
 //     # T steps, B batch, N slots, H hidden; rows of the tape lie `tape_stride` apart; oldest slot first
@@ -13,7 +13,7 @@ using namespace prpn;
 // Mirrors kernels/native_attention.py, field by field.
 struct Predicting {
     int64_t steps, batch, slots, hidden, tape_stride, threads;
-    const float *tape, *keys, *gates;               // (N + T, B, H) by tape_stride, (T, B, H), (T, B, N)
+    const float *tape, *keys, *gates;  // (N + T, B, H) by tape_stride, (T, B, H), (T, B, N)
     uint64_t seed;
     float rate;
     float *relative, *attention, *kept, *summaries;  // (T, B, N) three times, (T, B, H)
@@ -52,9 +52,10 @@ PRPN_API void prpn_predicting_backward(const Predicting* predicting) {
             const int64_t t = row / p.batch - N, b = row % p.batch;  // the tape's first N rows are the past
             terms.clear();
             key_terms.clear();
-            gather_terms(N, std::max<int64_t>(1, -t), std::min(N, p.steps - 1 - t),
-                         [&](int64_t j) { return (t + j) * p.batch + b; }, p.kept, p.d_scores, p.d_summaries, H, p.keys,
-                         H, terms, key_terms);
+            gather_terms(
+                N, std::max<int64_t>(1, -t), std::min(N, p.steps - 1 - t),
+                [&](int64_t j) { return (t + j) * p.batch + b; }, p.kept, p.d_scores, p.d_summaries, H, p.keys, H,
+                terms, key_terms);
             weighted_sum(terms, H, p.d_tape + row * H, false);
             weighted_sum(key_terms, H, p.d_tape + row * H, true);
         }

@@ -11,6 +11,8 @@
 //     bf16 tiles  panel[k / 32][half][k / 2 % 16][column % 16][k % 2], K filled up to a multiple of 32
 #pragma once
 
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "threads.h"
@@ -47,8 +49,8 @@ inline Vector load_weights(const uint16_t* from) { return widen(from); }
 // A matrix W (K, N) ready for `product`; element (k, n) is read at source[k * row_stride + n * column_stride].
 class Packed {
 public:
-    Packed(const float* source, int64_t depth, int64_t columns, int64_t row_stride, int64_t column_stride, Format format,
-           int64_t threads)
+    Packed(const float* source, int64_t depth, int64_t columns, int64_t row_stride, int64_t column_stride,
+           Format format, int64_t threads)
         : depth_(depth), columns_(columns), format_(format) {
         const int64_t width = format == Format::TILES ? Tiles::PANEL : PANEL;
         panels_ = (columns + width - 1) / width;
@@ -120,18 +122,17 @@ void meet_panel(const float* a, int64_t a_stride, const Weight* panel, int64_t d
     }
 }
 
+// The function above for each number of rows that it may be given.
+template <class Weight, size_t... LESS_ONE>
+constexpr auto by_rows(std::index_sequence<LESS_ONE...>) {
+    return std::array{&meet_panel<int64_t(LESS_ONE) + 1, Weight>...};
+}
+
 template <class Weight>
 void meet_panel(int64_t rows, const float* a, int64_t a_stride, const Weight* panel, int64_t depth, float* c,
                 int64_t c_stride, int64_t columns) {
-    switch (rows) {
-#define PRPN_ROWS(n) \
-    case n: return meet_panel<n>(a, a_stride, panel, depth, c, c_stride, columns);
-        PRPN_ROWS(1) PRPN_ROWS(2) PRPN_ROWS(3) PRPN_ROWS(4) PRPN_ROWS(5) PRPN_ROWS(6)
-#if defined(__AVX512F__)
-        PRPN_ROWS(7) PRPN_ROWS(8) PRPN_ROWS(9) PRPN_ROWS(10) PRPN_ROWS(11) PRPN_ROWS(12)
-#endif
-#undef PRPN_ROWS
-    }
+    constexpr auto functions = by_rows<Weight>(std::make_index_sequence<MOST_ROWS>());
+    functions[rows - 1](a, a_stride, panel, depth, c, c_stride, columns);
 }
 
 // The rounded rows of A, kept between calls so that no memory is asked for in a loop over time.

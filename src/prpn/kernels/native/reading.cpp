@@ -11,9 +11,10 @@
 //     u      = x_t + γ LN(W_h (m_r h̃) + b) + β                    x_t: the normalised input part
 //     c_t    = σ(u_f) c̃ + σ(u_i) tanh(u_c)                       h_t = σ(u_o) tanh(γ' LN(c_t) + β')
 //
-// Backwards, what the N later steps want of state t is gathered instead of scattered, with ∂a the gradient of the scores:
+// Backwards, what the N later steps want of state t is gathered instead of scattered, ∂a being the scores' gradient:
 //
-//     ∂[h; c]_t = ∂tape_t + Σ_{j=1}^{N} ((m_s s)^{t+j}_{N−j} ∂[h̃; c̃]_{t+j} + ∂a^{t+j}_{N−j} [k_{t+j}; 0]) + [m_in W_kᵀ ∂k_{t+1}; 0]
+//     ∂[h; c]_t = ∂tape_t + Σ_{j=1}^{N} ((m_s s)^{t+j}_{N−j} ∂[h̃; c̃]_{t+j} + ∂a^{t+j}_{N−j} [k_{t+j}; 0])
+//                 + [m_in W_kᵀ ∂k_{t+1}; 0]
 //
 //     # T steps, B batch, N slots, H hidden; oldest slot first
 #include <map>
@@ -33,20 +34,20 @@ using namespace prpn;
 struct Reading {
     int64_t steps, batch, slots, hidden, key_stride, threads;
     int32_t released, bf16, attends, keeps_past_gradient;
-    const float *gate_inputs, *key_inputs, *gates;                            // (T, B, 4H), (T, B, H), (T, B, N)
-    const float *key_weight, *hidden_weight, *hidden_bias;                    // (H, H) by key_stride, (4H, H), (4H)
-    const float *hidden_gain, *hidden_shift, *cell_gain, *cell_shift;         // (4H), (4H), (H), (H)
-    const float* recurrent_mask;                                              // (H), or none
+    const float *gate_inputs, *key_inputs, *gates;                     // (T, B, 4H), (T, B, H), (T, B, N)
+    const float *key_weight, *hidden_weight, *hidden_bias;             // (H, H) by key_stride, (4H, H), (4H)
+    const float *hidden_gain, *hidden_shift, *cell_gain, *cell_shift;  // (4H), (4H), (H), (H)
+    const float* recurrent_mask;                                       // (H), or none
     uint64_t key_in_seed, key_out_seed, attention_seed;
     float key_rate, attention_rate;
-    float* tape;                                                              // (N + T, B, 2H): [h; c]
-    float *summaries, *keys;                                                  // (T, B, 2H): [h̃; c̃], (T, B, H)
-    float *relative, *attention, *kept;                                       // (T, B, N): e, s, m_s s
-    float *activations, *normed;                                              // (T, B, 4H): σ(i) σ(f) tanh(ĉ) σ(o), LN
-    float *hidden_scale, *cell_mean, *cell_scale;                             // (T, B)
+    float* tape;                                   // (N + T, B, 2H): [h; c]
+    float *summaries, *keys;                       // (T, B, 2H): [h̃; c̃], (T, B, H)
+    float *relative, *attention, *kept;            // (T, B, N): e, s, m_s s
+    float *activations, *normed;                   // (T, B, 4H): σ(i) σ(f) tanh(ĉ) σ(o), LN
+    float *hidden_scale, *cell_mean, *cell_scale;  // (T, B)
     // Backward pass. ∂u replaces the activations and ∂(W_h h̃) the normed products.
-    const float* d_tape;                                                      // (N + T, B, 2H)
-    float *d_past, *d_gates, *d_keys, *d_scores, *d_summaries;                // (N, B, 2H), …, (T, B, 2H)
+    const float* d_tape;                                        // (N + T, B, 2H)
+    float *d_past, *d_gates, *d_keys, *d_scores, *d_summaries;  // (N, B, 2H), …, (T, B, 2H)
     float *d_hidden_bias, *d_hidden_gain, *d_hidden_shift, *d_cell_gain, *d_cell_shift;
 };
 
@@ -56,11 +57,21 @@ namespace {
 class Walk {
 public:
     Walk(const Reading& r, int64_t part, int64_t parts, const Packed& key, const Packed& hidden, float* buffer)
-        : r(r), streams(r.batch, part, parts), begin(streams.begin), end(streams.end), H(r.hidden), N(r.slots),
-          key_weight(key), hidden_weight(hidden), key_panels(key.panels(), part, parts),
-          hidden_panels(hidden.panels(), part, parts), buffer(buffer),
-          key_in(r.key_in_seed, r.key_rate), key_out(r.key_out_seed, r.key_rate),
-          attention(N, H, 2 * H, Dropout(r.attention_seed, r.attention_rate)), row_scratch(4 * H) {}
+        : r(r),
+          streams(r.batch, part, parts),
+          begin(streams.begin),
+          end(streams.end),
+          H(r.hidden),
+          N(r.slots),
+          key_weight(key),
+          hidden_weight(hidden),
+          key_panels(key.panels(), part, parts),
+          hidden_panels(hidden.panels(), part, parts),
+          buffer(buffer),
+          key_in(r.key_in_seed, r.key_rate),
+          key_out(r.key_out_seed, r.key_rate),
+          attention(N, H, 2 * H, Dropout(r.attention_seed, r.attention_rate)),
+          row_scratch(4 * H) {}
 
 protected:
     const Reading& r;
@@ -135,8 +146,9 @@ private:
 
     void attend(int64_t t, int64_t b) {
         const int64_t at = place(t, b);
-        attention.forward(at, r.keys + at * H, r.gates + at * N, [&](int64_t n) { return state(t + n, b); },
-                          r.relative + at * N, r.attention + at * N, r.kept + at * N, r.summaries + at * 2 * H);
+        attention.forward(
+            at, r.keys + at * H, r.gates + at * N, [&](int64_t n) { return state(t + n, b); }, r.relative + at * N,
+            r.attention + at * N, r.kept + at * N, r.summaries + at * 2 * H);
     }
 
     void update(int64_t t, int64_t b) {
@@ -176,7 +188,10 @@ private:
 // Gradients that all rows add to.
 struct Sums {
     explicit Sums(int64_t hidden)
-        : hidden_bias(4 * hidden), hidden_gain(4 * hidden), hidden_shift(4 * hidden), cell_gain(hidden),
+        : hidden_bias(4 * hidden),
+          hidden_gain(4 * hidden),
+          hidden_shift(4 * hidden),
+          cell_gain(hidden),
           cell_shift(hidden) {}
 
     std::vector<float> hidden_bias, hidden_gain, hidden_shift, cell_gain, cell_shift;
@@ -187,7 +202,11 @@ public:
     // buffer and carried are (B, H) and shared by all threads; carried is m_in W_kᵀ ∂k_{t+1}.
     Backward(const Reading& r, int64_t part, int64_t parts, const Packed& key, const Packed& hidden, float* buffer,
              float* carried)
-        : Walk(r, part, parts, key, hidden, buffer), sums(H), carried(carried), d_state(2 * H), d_shown(H),
+        : Walk(r, part, parts, key, hidden, buffer),
+          sums(H),
+          carried(carried),
+          d_state(2 * H),
+          d_shown(H),
           cell_normed(H) {}
 
     void run() {
@@ -228,9 +247,9 @@ private:
         if (!r.attends) {
             if (t >= -1 && t + 1 < r.steps) terms.push_back({1.0f, r.d_summaries + place(t + 1, b) * 2 * H});
         } else {
-            gather_terms(N, std::max<int64_t>(1, -t), std::min(N, r.steps - 1 - t),
-                         [&](int64_t j) { return place(t + j, b); }, r.kept, r.d_scores, r.d_summaries, 2 * H, r.keys,
-                         H, terms, key_terms);
+            gather_terms(
+                N, std::max<int64_t>(1, -t), std::min(N, r.steps - 1 - t), [&](int64_t j) { return place(t + j, b); },
+                r.kept, r.d_scores, r.d_summaries, 2 * H, r.keys, H, terms, key_terms);
             if (t >= -1 && t + 1 < r.steps) key_terms.push_back({1.0f, carried + b * H});
         }
         weighted_sum(terms, 2 * H, d_state.data(), true);
@@ -241,7 +260,7 @@ private:
         const int64_t at = place(t, b);
         float *active = r.activations + at * 4 * H, *normed = r.normed + at * 4 * H;
         const float *d_hidden = d_state.data(), *cell = state(N + t, b) + H;
-        const float *cell_summary = r.summaries + at * 2 * H + H;
+        const float* cell_summary = r.summaries + at * 2 * H + H;
         float *d_cell = d_state.data() + H, *d_cell_summary = r.d_summaries + at * 2 * H + H;
         const float mean = r.cell_mean[at], inverse = 1.0f / r.cell_scale[at];
         each_vector(H, [&](int64_t i, int64_t n) {
@@ -286,8 +305,9 @@ private:
     void attend(int64_t t, int64_t b) {
         const int64_t at = place(t, b);
         float* d_key = r.d_keys + at * H;
-        attention.backward(at, r.d_summaries + at * 2 * H, [&](int64_t n) { return state(t + n, b); },
-                           r.relative + at * N, r.attention + at * N, r.d_gates + at * N, r.d_scores + at * N, d_key);
+        attention.backward(
+            at, r.d_summaries + at * 2 * H, [&](int64_t n) { return state(t + n, b); }, r.relative + at * N,
+            r.attention + at * N, r.d_gates + at * N, r.d_scores + at * N, d_key);
         masked(key_out, at, d_key, d_key);
     }
 
@@ -306,9 +326,7 @@ PRPN_API void prpn_reading_forward(const Reading* reading) {
     const Packed hidden(r.hidden_weight, r.hidden, 4 * r.hidden, 1, r.hidden, format, r.threads);
     const Packed key(r.key_weight, r.hidden, r.attends ? r.hidden : 0, 1, r.key_stride, format, r.threads);
     std::vector<float> buffer(r.batch * r.hidden);
-    team(r.threads, [&](int64_t part, int64_t parts) {
-        Forward(r, part, parts, key, hidden, buffer.data()).run();
-    });
+    team(r.threads, [&](int64_t part, int64_t parts) { Forward(r, part, parts, key, hidden, buffer.data()).run(); });
 }
 
 PRPN_API void prpn_reading_backward(const Reading* reading) {

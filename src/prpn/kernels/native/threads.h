@@ -1,4 +1,4 @@
-// Work shared by the threads of OpenMP, which are PyTorch's own where it is loaded: two pools would fight for the cores.
+// Work shared by the threads of OpenMP, which are PyTorch's own where it is loaded: two pools would fight for cores.
 #pragma once
 
 #include <omp.h>

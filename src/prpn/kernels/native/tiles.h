@@ -1,7 +1,7 @@
-// Products of bf16 numbers in AMX tiles: 16 rows of 64 bytes. One instruction adds A (16, 32) · B (32, 16) to C (16, 16).
+// Products of bf16 numbers in AMX tiles: 16 rows of 64 bytes. One instruction adds A (16, 32) · B (32, 16) to C.
 //
-// Where the compiler has no AMX the eight tiles are arrays and the instruction is three loops, as the processor's manual
-// defines it: slow, but it lets packing and indexing be tested on any machine.
+// Where the compiler has no AMX the eight tiles are arrays and the instruction is three loops, as the manual of the
+// processor defines it: slow, but it lets packing and indexing be tested on any machine.
 #pragma once
 
 #include <algorithm>
@@ -78,26 +78,44 @@ public:
     ~Tiles() { _tile_release(); }
 
 private:
-    template <int TILE> void zero() { _tile_zero(TILE); }
-    template <int TILE> void load(const uint16_t* from, int64_t stride) { _tile_loadd(TILE, from, stride); }
-    template <int TILE> void store(float* to) { _tile_stored(TILE, to, PANEL * 4); }
-    template <int C, int A, int B> void multiply() { _tile_dpbf16ps(C, A, B); }
+    template <int TILE>
+    void zero() {
+        _tile_zero(TILE);
+    }
+    template <int TILE>
+    void load(const uint16_t* from, int64_t stride) {
+        _tile_loadd(TILE, from, stride);
+    }
+    template <int TILE>
+    void store(float* to) {
+        _tile_stored(TILE, to, PANEL * 4);
+    }
+    template <int C, int A, int B>
+    void multiply() {
+        _tile_dpbf16ps(C, A, B);
+    }
 #else
     static constexpr bool NATIVE = false;
 
 private:
     uint8_t tiles_[8][16][64];
 
-    template <int TILE> void zero() { std::memset(tiles_[TILE], 0, sizeof tiles_[TILE]); }
-    template <int TILE> void load(const uint16_t* from, int64_t stride) {
+    template <int TILE>
+    void zero() {
+        std::memset(tiles_[TILE], 0, sizeof tiles_[TILE]);
+    }
+    template <int TILE>
+    void load(const uint16_t* from, int64_t stride) {
         for (int row = 0; row < 16; ++row) {
             std::memcpy(tiles_[TILE][row], reinterpret_cast<const uint8_t*>(from) + row * stride, 64);
         }
     }
-    template <int TILE> void store(float* to) {
+    template <int TILE>
+    void store(float* to) {
         for (int row = 0; row < 16; ++row) std::memcpy(to + row * PANEL, tiles_[TILE][row], 64);
     }
-    template <int C, int A, int B> void multiply() {
+    template <int C, int A, int B>
+    void multiply() {
         for (int row = 0; row < 16; ++row) {
             float sums[16];
             uint16_t left[32], right[16][32];
