@@ -20,6 +20,16 @@ RUN = {
 }
 
 
+ROW = {"tokens_per_second": 1234.5, "times_twin": 2.0, "times_step_by_step": None, "times_lstm": 0.5}
+BENCHMARK = {
+    "training": {"small": {"contenders": {"ours": {**ROW, "share_of_ceiling": 0.5}}}},
+    "memory": {"small": {"ours": {"growth_mib": 1000, "share_of_twin": 0.25}}},
+    "evaluation": {"small": {"ours": {**ROW, "times_step_by_step": 3.0}}},
+    "parsing": {"raw": {"off": {"tokens_per_second": 1000, "sentences_per_second": 10, "same_trees": 1.0}}},
+    "startup": {"prpn --help": {"median_seconds": 0.123, "imports_torch": False}},
+}
+
+
 def evaluation(*models: str) -> dict[str, Any]:
     systems = ("left", "right", "random-distances", *models)
     return {
@@ -40,6 +50,8 @@ def test_pages_show_the_records(page: str) -> None:
 def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) -> None:
     for name, record in {"run": RUN, "wsj": evaluation("mine"), "bare": evaluation()}.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "benchmark.json").write_text(json.dumps(BENCHMARK))
     page = "before\n" + "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in PARTS) + "after"
     made = with_tables(page, tmp_path).splitlines()
     assert (made[0], made[-1]) == ("before", "after")
@@ -54,4 +66,11 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
     shown = made[made.index("<!-- baselines: begin -->") : made.index("<!-- baselines: end -->")]
     names = ("left", "right", "random-distances")
     assert shown[3:] == [f"| `bare` | paper | {name} | {cells} |" for name in names]
+    for row in (
+        "| small | ours | 1,234 | 2.00 |  | 0.50 | 50% | 1,000 | 25% |",
+        "| small | ours | 1,234 | 3.00 |",
+        "| raw | off | 1,000 | 10 | 100.00% |",
+        "| `prpn --help` | 0.12 | no |",
+    ):
+        assert row in made
     assert with_tables("no marker", tmp_path) == "no marker"
