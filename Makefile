@@ -35,11 +35,12 @@ test-without-compiler: build/bare
 	PYTHONPATH=build/bare $(BIN)/python -m pytest tests/kernels tests/cli tests/model tests/parsing
 
 # The native core with every memory access and every undefined operation checked, its tests with threads included.
+SANITIZERS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 build/sanitized: $(STAMP) $(PACKAGE)
 	rm -rf $@ build/lib* build/temp* build/bdist*
-	CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' \
-	LDFLAGS='-fsanitize=address,undefined' $(INSTALL) --no-deps --target $@ .
-	test -n "$$(find $@ -name '_native_*')"
+	CFLAGS='$(SANITIZERS)' CXXFLAGS='$(SANITIZERS)' LDFLAGS='$(SANITIZERS)' $(INSTALL) --no-deps --target $@ .
+	nm -D $@/prpn/kernels/_native_avx2*.so | grep -q __asan
+	nm -D $@/prpn/kernels/_native_avx2*.so | grep -q __ubsan
 
 sanitize: build/sanitized
 	PYTHONPATH=build/sanitized ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \

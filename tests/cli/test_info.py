@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prpn import __version__
+from prpn import __version__, kernels
 from tests.cli.command import Command, Result, assert_refused
 
 
@@ -16,7 +16,7 @@ def test_info(work: Path, prpn: Command) -> None:
     result = prpn("info", work / "model")
     assert (result.status, result.err) == (0, "")
     assert result.out.startswith("# model\n")
-    assert "parameters; kernels: torch" in result.out
+    assert f"parameters; kernels: {kernels.described()}" in result.out
 
 
 def test_info_json(work: Path, prpn: Command) -> None:

@@ -108,6 +108,16 @@ def test_a_processor_without_the_instructions_gets_the_next_library(monkeypatch:
 
 
 @needs_native_core
+def test_wide_instructions_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRPN_INSTRUCTIONS", "avx2")
+    assert native.instruction_set() == "avx2"
+    native._find.cache_clear()
+    monkeypatch.setenv("PRPN_INSTRUCTIONS", "sse")
+    with pytest.raises(ConfigError, match="PRPN_INSTRUCTIONS=sse: choose one of amx, avx512, avx2"):
+        native.instruction_set()
+
+
+@needs_native_core
 @pytest.mark.parametrize("name", native.INSTRUCTION_SETS)
 def test_every_library_that_runs_here_has_every_function(name: str) -> None:
     path = native._path(name)

@@ -19,7 +19,7 @@ from tests.model.cases import kernels_set
 pytestmark = needs_native_core
 
 # Below, at and above the widths of vectors (8, 16), of packed panels (16, 32) and of tiles (16, 32).
-SIZES = st.sampled_from([2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 65])
+SIZES = st.sampled_from([3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 65])
 BATCHES = st.sampled_from([1, 2, 3, 5, 6, 7, 12, 13, 25, 31, 33])
 
 

@@ -66,7 +66,7 @@ def test_a_next_distance_below_all_others_closes_every_predict_gate(config: Mode
 @given(seeds, st.booleans())
 def test_a_residual_block_is_its_equation(seed: int, training: bool) -> None:
     torch.manual_seed(seed)
-    block, rows = ResidualBlock(4, dropout=0.0).double().train(training), normal(seed, 5, 4)
+    block, rows = ResidualBlock(4, dropout_rate=0.0).double().train(training), normal(seed, 5, 4)
     weights = {name: value.detach().clone() for name, value in block.state_dict().items()}
 
     def norm(x: torch.Tensor, name: str) -> torch.Tensor:

@@ -2,6 +2,8 @@
 
     _native_amx   _native_avx512   _native_avx2        the first that was built and that this machine can run
 
+`PRPN_INSTRUCTIONS=avx2` leaves out those before it: to compare, or on processors that slow down with wide vectors.
+
 Nothing of it is required. Without it `library()` is None, `complaint()` says why in one line, and PyTorch and numpy do
 the work.
 """
@@ -9,10 +11,13 @@ the work.
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from prpn.errors import ConfigError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -100,7 +105,7 @@ def complaint() -> str:
 
 @cache
 def _find() -> tuple[str | None, ctypes.CDLL | None, str]:
-    built = [path for name in INSTRUCTION_SETS if (path := _path(name)) is not None]
+    built = [path for name in _allowed() if (path := _path(name)) is not None]
     if not built:
         return None, None, "no native core was built (is a C++ compiler installed?)"
     causes = []
@@ -116,6 +121,13 @@ def _find() -> tuple[str | None, ctypes.CDLL | None, str]:
         except (OSError, AttributeError) as error:
             causes.append(str(error).replace("\n", " "))
     return None, None, f"the native core does not load: {causes[-1]}"
+
+
+def _allowed() -> tuple[str, ...]:
+    most = os.environ.get("PRPN_INSTRUCTIONS") or INSTRUCTION_SETS[0]
+    if most not in INSTRUCTION_SETS:
+        raise ConfigError(f"PRPN_INSTRUCTIONS={most}: choose one of {', '.join(INSTRUCTION_SETS)}")
+    return INSTRUCTION_SETS[INSTRUCTION_SETS.index(most) :]
 
 
 def _path(name: str) -> Path | None:
