@@ -103,12 +103,7 @@ def native_recurrence(
         gates,
         torch.cat([past_hidden, past_cells], -1),
         None if key_inputs is None else layer.key_from_hidden,
-        layer.hidden_gates.weight,
-        layer.hidden_gates.bias,
-        layer.hidden_norm.gain,
-        layer.hidden_norm.bias,
-        layer.cell_norm.gain,
-        layer.cell_norm.bias,
+        *layer.recurrent_weights,
     )
     hidden, cells = tape.chunk(2, -1)
     return Tapes(hidden, cells, None if key_inputs is None else attention)

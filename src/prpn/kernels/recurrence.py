@@ -22,10 +22,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from prpn.kernels.layer_norm import kappa, normalise, normalise_backward
-from prpn.model.attention import EPSILON
 
 if TYPE_CHECKING:
     from prpn.model.reading import Masks, ReadingLayer, Tapes
+
+ATTENTION_EPSILON = 1e-8
+"""Added to the normaliser of attention, as in the released code."""
 
 
 def fast_recurrence(
@@ -47,12 +49,7 @@ def fast_recurrence(
         gates,
         torch.cat([past_hidden, past_cells], -1),
         None if key_inputs is None else layer.key_from_hidden,
-        layer.hidden_gates.weight,
-        layer.hidden_gates.bias,
-        layer.hidden_norm.gain,
-        layer.hidden_norm.bias,
-        layer.cell_norm.gain,
-        layer.cell_norm.bias,
+        *layer.recurrent_weights,
         masks.key_in,
         masks.key_out,
         masks.attention,
@@ -109,7 +106,7 @@ class _Recurrence(torch.autograd.Function):
                 torch.sub(scores, scores.amax(-1, keepdim=True), out=exponentials[t]).exp_()
                 weights = torch.mul(exponentials[t], gates[t], out=attention[t])
                 torch.sum(weights, -1, keepdim=True, out=normalisers[t])
-                weights.div_(normalisers[t].add_(EPSILON))
+                weights.div_(normalisers[t].add_(ATTENTION_EPSILON))
                 torch.bmm(_masked(weights, attention_mask, t)[:, None], window, out=summary[:, None])
             recalled = summary[:, :size] if recurrent_mask is None else summary[:, :size] * recurrent_mask
             update = torch.addmm(hidden_bias, recalled, hidden_weight.t())  # (B, 4H)

@@ -11,14 +11,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-EPSILON = 1e-8
-"""Added to the normaliser, as in the released code."""
+from prpn.kernels.recurrence import ATTENTION_EPSILON
 
 
 def structured_attention(scores: Tensor, gates: Tensor) -> Tensor:
     """Attention weights s from scores a and gates g, both (…, N)."""
     weights = (scores - scores.amax(-1, keepdim=True)).exp() * gates
-    return weights / (weights.sum(-1, keepdim=True) + EPSILON)
+    return weights / (weights.sum(-1, keepdim=True) + ATTENTION_EPSILON)
 
 
 def reach_distribution(gates: Tensor) -> Tensor:

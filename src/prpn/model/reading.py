@@ -96,6 +96,12 @@ class ReadingLayer(nn.Module):
         return self.key.weight[:, -self.config.hidden :]
 
     @property
+    def recurrent_weights(self) -> tuple[Tensor, ...]:
+        """What the recurrence needs besides W_h: hidden gates, their norm, the cell's norm."""
+        hidden, norm, cell = self.hidden_gates, self.hidden_norm, self.cell_norm
+        return hidden.weight, hidden.bias, norm.gain, norm.bias, cell.gain, cell.bias
+
+    @property
     def dropout_rates(self) -> Rates:
         """How much is dropped inside the recurrence; nothing in evaluation mode."""
         if not self.training:
