@@ -6,6 +6,7 @@ forward, backward, clipping by norm, fused Adam; the state is carried from step 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ TWIN, STEP_BY_STEP = "slow twin", "step by step"
 """The equations as they stand, slot by slot (tests/reference), and the same with a time step's slots in one tensor."""
 
 
-class Learner:
+class Learner(ABC):
     """Something that can take training steps on one chunk of drawn tokens."""
 
     def __init__(self, size: Size) -> None:
@@ -46,13 +47,13 @@ class Learner:
             fused=True,
         )
 
+    @abstractmethod
     def prepare(self, size: Size) -> Iterable[Tensor]:
         """Make the network and give its parameters."""
-        raise NotImplementedError
 
+    @abstractmethod
     def loss(self) -> Tensor:
         """Mean cross-entropy of the chunk; the state moves on."""
-        raise NotImplementedError
 
     def step(self) -> float:
         """One training step; its loss."""

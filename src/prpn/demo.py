@@ -24,8 +24,8 @@ from prpn.pretrained import Model, load
 from prpn.report.evaluation import print_evaluation
 from prpn.report.progress import counting
 from prpn.report.terminal import draw_sentence
-from prpn.training.allocator import keep_freed_memory
 from prpn.training.data import embedded_corpus, prepare
+from prpn.training.memory import keep_freed_memory
 from prpn.training.record import protocol
 from prpn.training.run import train
 from prpn.trees.cleaning import load_treebank

@@ -18,7 +18,7 @@ from tests.kernels.native import needs_native_core
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> Iterator[None]:
     """What was found once is forgotten, before and after."""
-    remembered = (native.library, native._find, kernels._complain)
+    remembered = (native._find, kernels._complain)
     for function in remembered:
         function.cache_clear()
     yield

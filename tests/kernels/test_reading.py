@@ -12,7 +12,8 @@ from torch import Tensor
 
 from prpn.config import ModelConfig
 from prpn.kernels.native_recurrence import HashedMasks, native_recurrence
-from prpn.model.reading import Rates, ReadingLayer, Tapes, recurrence
+from prpn.kernels.native_rows import HashedMask
+from prpn.model.reading import Masks, Rates, ReadingLayer, Tapes, recurrence
 from tests.kernels.native import assert_close, needs_native_core, threads_set
 from tests.model.cases import kernels_set
 
@@ -72,6 +73,17 @@ def make_case(config: ModelConfig, steps: int, batch: int, seed: int, rates: Rat
     return Case(layer, {name: leaf.requires_grad_() for name, leaf in leaves.items()}, masks)
 
 
+def stored(masks: HashedMasks, steps: int, batch: int, hidden: int, slots: int) -> Masks:
+    """The same masks as tensors."""
+
+    def tensor(mask: HashedMask, size: int) -> Tensor | None:
+        return mask.materialise(steps, batch, size) if mask.rate else None
+
+    return Masks(
+        tensor(masks.key_in, hidden), tensor(masks.key_out, hidden), tensor(masks.attention, slots), masks.recurrent
+    )  # fmt: skip
+
+
 def gradients(case: Case, tapes: Tapes) -> dict[str, Tensor]:
     torch.manual_seed(7)
     total = (tapes.hidden * torch.randn(tapes.hidden.shape)).sum() + (
@@ -88,8 +100,8 @@ def read(case: Case, native: bool) -> tuple[Tapes, dict[str, Tensor]]:
     if native:
         tapes = native_recurrence(case.layer, **given_, masks=case.masks)
     else:
-        stored = case.masks.stored(steps, batch, config.hidden, config.memory_slots)
-        tapes = recurrence(case.layer, **given_, masks=stored)
+        masks = stored(case.masks, steps, batch, config.hidden, config.memory_slots)
+        tapes = recurrence(case.layer, **given_, masks=masks)
     return tapes, gradients(case, tapes)
 
 

@@ -60,7 +60,6 @@ INSTRUCTION_SETS = ("amx", "avx512", "avx2")
 """Fastest first."""
 
 
-@cache
 def library() -> ctypes.CDLL | None:
     """The fastest library that runs here, or None."""
     return _find()[1]

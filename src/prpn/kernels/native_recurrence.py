@@ -22,7 +22,7 @@ from prpn.kernels.native_rows import HashedMask, threads
 from prpn.kernels.products import product
 
 if TYPE_CHECKING:
-    from prpn.model.reading import Masks, Rates, ReadingLayer, Tapes
+    from prpn.model.reading import Rates, ReadingLayer, Tapes
 
 _SIZES = ("steps", "batch", "slots", "hidden", "key_stride", "threads")
 _FLAGS = ("released", "bf16", "attends", "keeps_past_gradient")
@@ -70,17 +70,6 @@ class HashedMasks:
         recurrent = HashedMask.draw(rates.recurrent).materialise(past_hidden.shape[-1]) if rates.recurrent else None
         key_in, key_out = HashedMask.draw(rates.key), HashedMask.draw(rates.key)
         return HashedMasks(key_in, key_out, HashedMask.draw(rates.attention), recurrent)
-
-    def stored(self, steps: int, batch: int, hidden: int, slots: int) -> Masks:
-        """The same masks as tensors."""
-        from prpn.model.reading import Masks
-
-        def tensor(mask: HashedMask, size: int) -> Tensor | None:
-            return mask.materialise(steps, batch, size) if mask.rate else None
-
-        return Masks(
-            tensor(self.key_in, hidden), tensor(self.key_out, hidden), tensor(self.attention, slots), self.recurrent
-        )  # fmt: skip
 
 
 def native_recurrence(

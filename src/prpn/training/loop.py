@@ -21,7 +21,6 @@ from prpn.config import Recipe
 from prpn.errors import InputError, InterruptedRunError, PrpnError
 from prpn.model import PRPN, State
 from prpn.text.batches import Batch
-from prpn.training.allocator import nothing_collected_twice
 from prpn.training.average import WeightAverage
 from prpn.training.checkpoint import (
     load_optimizer,
@@ -34,6 +33,7 @@ from prpn.training.checkpoint import (
 from prpn.training.data import Data, training_batches
 from prpn.training.display import Display, loss_text
 from prpn.training.evaluate import ESTIMATE_COLUMNS, on_device, score
+from prpn.training.memory import nothing_collected_twice
 from prpn.training.metrics import Metrics
 from prpn.training.position import Position
 from prpn.training.schedule import learning_rate

@@ -21,16 +21,23 @@ struct Predicting {
     float *d_gates, *d_scores, *d_keys, *d_tape;     // (T, B, N) twice, (T, B, H), (N + T, B, H)
 };
 
+namespace {
+
+// The rows that a place attends to: place (t, b) is row t · B + b, and slot n of it the tape's row (t + n, b).
+auto window_of(const Predicting& p, int64_t at) {
+    return [&p, at](int64_t n) { return p.tape + (at + n * p.batch) * p.tape_stride; };
+}
+
+}  // namespace
+
 PRPN_API void prpn_predicting_forward(const Predicting* predicting) {
     const Predicting& p = *predicting;
     const int64_t N = p.slots, H = p.hidden;
     parallel(p.steps * p.batch, p.threads, 1, [&](int64_t begin, int64_t end) {
         Attention attention(N, H, H, Dropout(p.seed, p.rate));
         for (int64_t at = begin; at < end; ++at) {
-            // Place (t, b) is row t · B + b, and slot n of it the tape's row (t + n, b).
-            const auto row_of = [&](int64_t n) { return p.tape + (at + n * p.batch) * p.tape_stride; };
-            attention.forward(at, p.keys + at * H, p.gates + at * N, row_of, p.relative + at * N, p.attention + at * N,
-                              p.kept + at * N, p.summaries + at * H);
+            attention.forward(at, p.keys + at * H, p.gates + at * N, window_of(p, at), p.relative + at * N,
+                              p.attention + at * N, p.kept + at * N, p.summaries + at * H);
         }
     });
 }
@@ -41,8 +48,7 @@ PRPN_API void prpn_predicting_backward(const Predicting* predicting) {
     parallel(p.steps * p.batch, p.threads, 1, [&](int64_t begin, int64_t end) {
         Attention attention(N, H, H, Dropout(p.seed, p.rate));
         for (int64_t at = begin; at < end; ++at) {
-            const auto row_of = [&](int64_t n) { return p.tape + (at + n * p.batch) * p.tape_stride; };
-            attention.backward(at, p.d_summaries + at * H, row_of, p.relative + at * N, p.attention + at * N,
+            attention.backward(at, p.d_summaries + at * H, window_of(p, at), p.relative + at * N, p.attention + at * N,
                                p.d_gates + at * N, p.d_scores + at * N, p.d_keys + at * H);
         }
     });

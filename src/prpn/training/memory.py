@@ -1,4 +1,4 @@
-"""Keeping freed memory: a training step allocates what the step before it gave back.
+"""Memory that a training step needs again: kept when it is freed, and left alone by the garbage collector.
 
 glibc maps large blocks anew and trims its heap when much of it is free, so that every step pays for pages being cleared
 again. With high thresholds blocks up to 32 MiB, the most that it allows, come from a heap that is not trimmed. Larger

@@ -10,7 +10,7 @@ MEASURE = """
 import resource, torch
 from prpn.config import ModelConfig
 from prpn.model import PRPN
-from prpn.training.allocator import keep_freed_memory
+from prpn.training.memory import keep_freed_memory
 assert keep_freed_memory()
 network, tokens = PRPN(ModelConfig(embedding=64, hidden=128), 500), torch.randint(500, (20, 64))
 def faults():
