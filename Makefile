@@ -6,10 +6,11 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 NATIVE := setup.py $(wildcard src/prpn/kernels/native/*)
+CPP := $(wildcard src/prpn/kernels/native/*.cpp src/prpn/kernels/native/*.h tests/kernels/*.cpp)
 PACKAGE := $(shell find src/prpn -name '*.py') $(NATIVE)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: install demo test test-without-compiler sanitize check format bench tables clean
+.PHONY: install demo test test-tiles test-without-compiler sanitize check format bench tables clean
 
 install: $(STAMP)
 
@@ -24,6 +25,11 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+# The native core for AMX, its tile instructions emulated one by one where the processor has none.
+test-tiles: $(STAMP)
+	$(BIN)/python -m pytest -p no:faulthandler -p tests.kernels.emulated_tiles \
+	$(addprefix tests/kernels/test_,product.py reading.py rows.py whole_model.py)
 
 # The package as a machine without a compiler would build it, and what must work there all the same.
 build/bare: $(STAMP) $(PACKAGE)
@@ -49,14 +55,14 @@ sanitize: build/sanitized
 
 check: $(STAMP)
 	$(BIN)/ruff check .
-	$(BIN)/clang-format --dry-run -Werror $(wildcard src/prpn/kernels/native/*.cpp src/prpn/kernels/native/*.h)
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(wildcard src/prpn/kernels/native/*.cpp src/prpn/kernels/native/*.h)
+	$(BIN)/clang-format -i $(CPP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --json results/benchmarks/benchmark.json --plot docs/growth.svg

@@ -111,7 +111,7 @@ def _find() -> tuple[str | None, ctypes.CDLL | None, str]:
     for path in built:
         try:
             found = ctypes.CDLL(str(path))
-            if found.prpn_runs_here():
+            if _runs_here(found):
                 for name, arguments in _SIGNATURES.items():
                     function = getattr(found, name)
                     function.argtypes, function.restype = arguments, _RESULTS.get(name)
@@ -120,6 +120,10 @@ def _find() -> tuple[str | None, ctypes.CDLL | None, str]:
         except (OSError, AttributeError) as error:
             causes.append(str(error).replace("\n", " "))
     return None, None, f"the native core does not load: {causes[-1]}"
+
+
+def _runs_here(found: ctypes.CDLL) -> bool:
+    return bool(found.prpn_runs_here())
 
 
 def _allowed() -> tuple[str, ...]:

@@ -8,10 +8,6 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__AMX_BF16__)
-#include <immintrin.h>
-#endif
-
 namespace prpn {
 
 // Rounds to the nearest bf16, ties to even; what is not a number stays so.
@@ -67,32 +63,33 @@ public:
 #if defined(__AMX_BF16__)
     static constexpr bool NATIVE = true;
 
+    // Written as assembly: the compilers' own names want the number of a tile as a literal, not as a constant.
     Tiles() {
         alignas(64) uint8_t configuration[64] = {1};  // palette 1; rows and bytes a row of the eight tiles
         for (int tile = 0; tile < 8; ++tile) {
             configuration[16 + 2 * tile] = 64;
             configuration[48 + tile] = 16;
         }
-        _tile_loadconfig(configuration);
+        __asm__ volatile("ldtilecfg %0" : : "m"(configuration) : "memory");
     }
-    ~Tiles() { _tile_release(); }
+    ~Tiles() { __asm__ volatile("tilerelease" : : : "memory"); }
 
 private:
     template <int TILE>
     void zero() {
-        _tile_zero(TILE);
+        __asm__ volatile("tilezero %%tmm%c0" : : "i"(TILE));
     }
     template <int TILE>
     void load(const uint16_t* from, int64_t stride) {
-        _tile_loadd(TILE, from, stride);
+        __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(TILE) : "memory");
     }
     template <int TILE>
     void store(float* to) {
-        _tile_stored(TILE, to, PANEL * 4);
+        __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(PANEL * 4), "i"(TILE) : "memory");
     }
     template <int C, int A, int B>
     void multiply() {
-        _tile_dpbf16ps(C, A, B);
+        __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));
     }
 #else
     static constexpr bool NATIVE = false;
