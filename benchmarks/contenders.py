@@ -23,6 +23,7 @@ from benchmarks.sizes import Size
 from prpn import kernels
 from prpn.config import TrainingConfig
 from prpn.model import PRPN, State
+from prpn.training.optimizer import Adam
 from tests.reference import model as twin
 
 Precision = Literal["fp32", "bf16"]
@@ -34,17 +35,17 @@ class Learner(ABC):
     """Something that can take training steps on one chunk of drawn tokens."""
 
     def __init__(self, size: Size) -> None:
-        config = TrainingConfig(epochs=1)
+        config = TrainingConfig(epochs=1, learning_rate=1e-4)  # drawn tokens: there is nothing to learn
         tokens = torch.randint(size.vocabulary, (2, size.steps, size.batch))
         self.inputs, self.targets = tokens.unbind()
         self.parameters, self.clip = list(self.prepare(size)), config.clip
-        self.optimizer = torch.optim.Adam(
-            self.parameters,
-            lr=1e-4,  # drawn tokens: there is nothing to learn
-            betas=(config.beta1, config.beta2),
-            eps=config.epsilon,
-            weight_decay=config.weight_decay,
-            fused=True,
+        self.optimizer = self.adam(config)
+
+    def adam(self, config: TrainingConfig) -> torch.optim.Optimizer:
+        """PyTorch's fused Adam, unless a contender brings its own."""
+        betas = config.beta1, config.beta2
+        return torch.optim.Adam(
+            self.parameters, config.learning_rate, betas, config.epsilon, config.weight_decay, fused=True
         )
 
     @abstractmethod
@@ -58,10 +59,10 @@ class Learner(ABC):
     def step(self) -> float:
         """One training step; its loss."""
         loss = self.loss()
-        self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         clip_grad_norm_(self.parameters, self.clip)
         self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)  # before the next forward pass needs memory
         return loss.item()
 
 
@@ -104,6 +105,9 @@ class Package(Learner):
         self.network = PRPN(size.config, size.vocabulary).train()
         self.state: State | None = None
         return self.network.parameters()
+
+    def adam(self, config: TrainingConfig) -> torch.optim.Optimizer:
+        return Adam(self.parameters, config)
 
     def loss(self) -> Tensor:
         output = self.network(self.inputs, self.state)

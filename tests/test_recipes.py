@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from prpn.config import SECTIONS, Recipe, load_recipe, recipe_names
+from prpn.config import SECTIONS, load_recipe, recipe_names
 from prpn.model import PRPN
+from prpn.training.optimizer import Adam
 
 PAPER = ("parsing", "ptb-char", "ptb-word", "text8-char", "text8-word")
 OTHERS = ("demo", "quick-char", "quick-parsing", "quick-word")
@@ -56,23 +57,12 @@ def test_other_recipes_leave_defaults_alone(name: str) -> None:
         assert repeated == set()
 
 
-def optimiser(recipe: Recipe, model: PRPN) -> torch.optim.Adam:
-    config = recipe.training
-    return torch.optim.Adam(
-        model.parameters(),
-        lr=config.learning_rate,
-        betas=(config.beta1, config.beta2),
-        eps=config.epsilon,
-        weight_decay=config.weight_decay,
-    )
-
-
 @pytest.mark.parametrize("name", recipe_names())
 def test_takes_two_steps_at_its_own_size(name: str) -> None:
     torch.manual_seed(0)
     recipe = load_recipe(name)
     model = PRPN(recipe.model, VOCABULARY)
-    adam = optimiser(recipe, model)
+    adam = Adam(model.parameters(), recipe.training)
     tokens = torch.randint(VOCABULARY, (STEPS + 1, BATCH))
     mask = None
     if recipe.training.batching == "sentences":

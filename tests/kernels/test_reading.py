@@ -34,7 +34,7 @@ class Case:
     @property
     def variables(self) -> dict[str, Tensor]:
         """Everything with a gradient."""
-        own = {n: p for n, p in self.layer.named_parameters() if not n.startswith("input") and n != "key.bias"}
+        own = {n: p for n, p in self.layer.named_parameters() if not n.startswith("input_gates") and n != "key.bias"}
         return {**self.leaves, **own}
 
 
@@ -95,7 +95,7 @@ def gradients(case: Case, tapes: Tapes) -> dict[str, Tensor]:
 
 
 def read(case: Case, native: bool) -> tuple[Tapes, dict[str, Tensor]]:
-    given_ = {"key_inputs": None, **case.leaves}
+    given_ = {"key_inputs": None, **case.leaves, "gate_inputs": case.leaves["gate_inputs"].clone()}
     config, (steps, batch) = case.layer.config, case.leaves["gates"].shape[:2]
     if native:
         tapes = native_recurrence(case.layer, **given_, masks=case.masks)

@@ -1,4 +1,4 @@
-"""Rows in the native core: dropout masks, layer norm, cross-entropy, for any number of rows and columns."""
+"""Rows in the native core: dropout masks, cross-entropy, for any number of rows and columns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prpn.kernels.loss import chunked_cross_entropy, cross_entropy_in_place
-from prpn.kernels.native_rows import HashedMask, native_cross_entropy, native_dropout, native_layer_norm
-from prpn.model.layers import LayerNorm
+from prpn.kernels.native_rows import HashedMask, native_cross_entropy, native_dropout
 from tests.kernels.native import assert_close, needs_native_core, threads_set
 from tests.model.cases import kernels_set
 
@@ -57,29 +56,6 @@ def test_dropout_repeats_with_the_seed_of_torch_and_passes_its_gradient() -> Non
     first.sum().backward()
     assert torch.equal(x.grad != 0, first != 0)
     assert_close(x.grad * x, first, 1e-6, "gradient")
-
-
-@settings(max_examples=80)
-@given(rows_drawn, columns_drawn.filter(lambda n: n > 2), st.sampled_from(["paper", "released"]), seeds, threads_drawn)
-def test_layer_norm_equals_autograd(rows: int, columns: int, flavour: str, seed: int, threads: int) -> None:
-    torch.manual_seed(seed)
-    norm = LayerNorm(columns, flavour)
-    torch.nn.init.normal_(norm.gain)
-    torch.nn.init.normal_(norm.bias)
-    x, d = (3 * torch.randn(rows, columns) + 1).requires_grad_(), torch.randn(rows, columns)
-    found = []
-    for choice in ("autograd", "fp32"):
-        with kernels_set(choice), threads_set(threads):
-            y = norm(x)
-            found.append((y, *torch.autograd.grad((y * d).sum(), (x, norm.gain, norm.bias))))
-    for name, slow, fast in zip(("y", "x", "gain", "bias"), *found, strict=True):
-        assert_close(fast, slow, 2e-5, name)
-
-
-def test_layer_norm_of_equal_numbers_has_a_gradient() -> None:
-    x = torch.ones(2, 5, requires_grad=True)
-    native_layer_norm(x, torch.ones(5), torch.zeros(5), True).sum().backward()
-    assert x.grad.isfinite().all()
 
 
 @settings(max_examples=80)

@@ -169,9 +169,7 @@ def test_in_out_dropout_falls_on_the_first_layer_and_before_the_decoder(seen: Se
     model, _ = trained(dataclasses.replace(SMALL, dropout_in_out=0.5))
     _, (second, _, _) = seen
     below = seen[0][2]
-    assert_same(
-        second, model.reading[1].input_norm(model.reading[1].input_gates(below)), 1e-12
-    )  # later layers: nothing
+    assert_same(second, model.reading[1].input_gates(below), 1e-12)  # later layers: nothing
     torch.manual_seed(3)
     model = PRPN(dataclasses.replace(SMALL, dropout_in_out=0.5, tied=False), 5).double().train()
     features = torch.ones(400, SMALL.embedding, dtype=torch.float64)
@@ -188,9 +186,9 @@ def test_between_dropout_falls_on_later_layers_and_all_keys(seen: Seen) -> None:
         undropped = F.linear(inputs, layer.key.weight[:, : inputs.shape[-1]], layer.key.bias)
         assert not torch.allclose(keys, undropped)
     layer = model.reading[0]
-    assert_same(first, layer.input_norm(layer.input_gates(embeddings)), 1e-12)  # the first layer's update: in-out only
+    assert_same(first, layer.input_gates(embeddings), 1e-12)  # the first layer's update: in-out only
     layer = model.reading[1]
-    assert not torch.allclose(second, layer.input_norm(layer.input_gates(below)))
+    assert not torch.allclose(second, layer.input_gates(below))
     assert not torch.allclose(dropped["scores"], trained(without_dropout(config))[1]["scores"])
 
 

@@ -26,24 +26,23 @@ def convolve(tape: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 class _Convolution(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tape: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        kernel = weight.permute(2, 1, 0).contiguous()  # (L + 1, E, C)
-        ctx.save_for_backward(tape, kernel)
-        steps, batch = len(tape) - len(kernel) + 1, tape.shape[1]
+        ctx.save_for_backward(tape, weight)
+        steps, batch = len(tape) - weight.shape[2] + 1, tape.shape[1]
         result = bias.repeat(steps * batch, 1)  # (T·B, C)
-        for rows, factor in zip(_shifted(tape, steps), kernel, strict=False):
-            result.addmm_(rows, factor)
+        for rows, factor in zip(_shifted(tape, steps), weight.unbind(2), strict=True):
+            result.addmm_(rows, factor.t().contiguous())
         return result.view(steps, batch, -1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        tape, kernel = ctx.saved_tensors
+        tape, weight = ctx.saved_tensors
         steps, gradient = len(gradient), gradient.flatten(0, 1)  # (T·B, C)
-        d_tape, d_kernel = torch.zeros_like(tape), torch.empty_like(kernel)
+        d_tape, d_weight = torch.zeros_like(tape), torch.empty_like(weight)
         for k, (rows, d_rows) in enumerate(zip(_shifted(tape, steps), _shifted(d_tape, steps), strict=True)):
-            d_rows.addmm_(gradient, kernel[k].t())
-            torch.mm(rows.t(), gradient, out=d_kernel[k])
-        return d_tape, d_kernel.permute(2, 1, 0), gradient.sum(0)
+            d_rows.addmm_(gradient, weight[:, :, k].contiguous())
+            d_weight[:, :, k] = torch.mm(gradient.t(), rows)
+        return d_tape, d_weight, gradient.sum(0)
 
 
 def _shifted(tape: Tensor, steps: int) -> list[Tensor]:

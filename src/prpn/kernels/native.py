@@ -27,8 +27,6 @@ Pointer = ctypes.c_void_p
 _SIZE, _NUMBER, _SEED, _FLAG, _TEXT = ctypes.c_int64, ctypes.c_float, ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p
 _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_dropout": (Pointer, _SIZE, _SIZE, _SIZE, _SEED, _NUMBER, Pointer, _SIZE),
-    "prpn_layer_norm_forward": (Pointer, _SIZE, _SIZE, Pointer, Pointer, _FLAG, *[Pointer] * 3, _SIZE),
-    "prpn_layer_norm_backward": (Pointer, Pointer, _SIZE, _SIZE, Pointer, _FLAG, *[Pointer] * 5, _SIZE),
     "prpn_cross_entropy": (Pointer, _SIZE, _SIZE, *[Pointer] * 4, _SIZE),
     "prpn_product": (Pointer, _SIZE, Pointer, _SIZE, _SIZE, _FLAG, Pointer, _SIZE),
     "prpn_predicting_forward": (Pointer,),

@@ -1,7 +1,8 @@
 """The reading recurrence in the native core (native/reading.cpp): the same as `prpn.kernels.recurrence`, and faster.
 
-Dropout masks are not drawn but hashed from a seed, forwards and again backwards. The backward pass writes the gradients
-of the gates over what the forward pass kept, so it can run once.
+Dropout masks are not drawn but hashed from a seed, forwards and again backwards; the LSTM's gates are computed again
+backwards. Gradients are written over what the forward pass kept, `gate_inputs` among it, so the backward pass can run
+once.
 
     # T time, B batch, N memory slots, H hidden; oldest slot first
 """
@@ -27,18 +28,18 @@ if TYPE_CHECKING:
 _SIZES = ("steps", "batch", "slots", "hidden", "key_stride", "threads")
 _FLAGS = ("released", "bf16", "attends", "keeps_past_gradient")
 _INPUTS = (
-    "gate_inputs", "key_inputs", "gates", "key_weight", "hidden_weight", "hidden_bias", "hidden_gain", "hidden_shift",
-    "cell_gain", "cell_shift", "recurrent_mask",
+    "gate_inputs", "key_inputs", "gates", "key_weight", "input_gain", "input_shift", "hidden_weight", "hidden_bias",
+    "hidden_gain", "hidden_shift", "cell_gain", "cell_shift", "recurrent_mask",
 )  # fmt: skip
 _SEEDS = ("key_in_seed", "key_out_seed", "attention_seed")
 _RATES = ("key_rate", "attention_rate")
 _KEPT = (
-    "tape", "summaries", "keys", "relative", "attention", "kept", "activations", "normed", "hidden_scale", "cell_mean",
-    "cell_scale",
+    "tape", "summaries", "keys", "relative", "attention", "kept", "normed", "input_mean", "input_scale", "hidden_scale",
+    "cell_mean", "cell_scale",
 )  # fmt: skip
 _GRADIENTS = (
-    "d_tape", "d_past", "d_gates", "d_keys", "d_scores", "d_summaries", "d_hidden_bias", "d_hidden_gain",
-    "d_hidden_shift", "d_cell_gain", "d_cell_shift",
+    "d_tape", "d_past", "d_gates", "d_keys", "d_scores", "d_summaries", "d_input_gain", "d_shift", "d_hidden_bias",
+    "d_hidden_gain", "d_cell_gain", "d_cell_shift",
 )  # fmt: skip
 
 
@@ -81,7 +82,7 @@ def native_recurrence(
     past_cells: Tensor,
     masks: HashedMasks,
 ) -> Tapes:
-    """The same as `prpn.model.reading.recurrence`."""
+    """The same as `prpn.model.reading.recurrence`, except that the backward pass uses `gate_inputs` as its own."""
     from prpn.model.reading import Tapes
 
     tape, attention = _Recurrence.apply(  # type: ignore[no-untyped-call]
@@ -92,6 +93,8 @@ def native_recurrence(
         gates,
         torch.cat([past_hidden, past_cells], -1),
         None if key_inputs is None else layer.key_from_hidden,
+        layer.input_norm.gain,
+        layer.input_norm.bias,
         *layer.recurrent_weights,
     )
     hidden, cells = tape.chunk(2, -1)
@@ -111,27 +114,29 @@ class _Recurrence(torch.autograd.Function):
         key_weight: Tensor | None,
         *norms_and_weights: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        hidden_weight = norms_and_weights[0]
-        (steps, batch, slots), size = gates.shape, hidden_weight.shape[1]
+        (steps, batch, slots), size = gates.shape, past.shape[-1] // 2
         attends = key_inputs is not None
         attending = steps if attends else 0
         shapes = {
+            "tape": (slots + steps, batch, 2 * size),  # [h; c]
             "summaries": (steps, batch, 2 * size),  # [h̃; c̃]
             "keys": (attending, batch, size),
             "relative": (attending, batch, slots),
             "attention": (attending, batch, slots),
             "kept": (attending, batch, slots),
-            "activations": (steps, batch, 4 * size),
             "normed": (steps, batch, 4 * size),
+            "input_mean": (steps, batch),
+            "input_scale": (steps, batch),
             "hidden_scale": (steps, batch),
             "cell_mean": (steps, batch),
             "cell_scale": (steps, batch),
         }
         kept = {name: past.new_empty(shape) for name, shape in shapes.items()}
-        kept["tape"] = torch.cat([past, past.new_empty(steps, batch, 2 * size)])  # (N + T, B, 2H): [h; c]
+        kept["tape"][:slots] = past
         weights = [tensor.contiguous() for tensor in norms_and_weights]
-        given = [gate_inputs.contiguous(), None if key_inputs is None else key_inputs.contiguous(), gates.contiguous()]
-        inputs = [*given, key_weight, *weights, masks.recurrent]
+        gate_inputs, gates = gate_inputs.contiguous(), gates.contiguous()
+        key_inputs = None if key_inputs is None else key_inputs.contiguous()
+        inputs = [gate_inputs, key_inputs, gates, key_weight, *weights, masks.recurrent]
         reading = _Reading()
         reading.set(
             steps=steps,
@@ -153,8 +158,9 @@ class _Recurrence(torch.autograd.Function):
         )
         required_library().prpn_reading_forward(ctypes.byref(reading))
         tape, attention = kept.pop("tape"), kept.pop("attention")
+        kept["gate_inputs"] = gate_inputs
         ctx.reading, ctx.masks, ctx.kept, ctx.attends = reading, masks, kept, attends
-        ctx.save_for_backward(tape, attention, given[2], key_weight, *weights)
+        ctx.save_for_backward(tape, attention, gates, key_weight, *weights)
         ctx.mark_non_differentiable(attention)
         return tape, attention
 
@@ -166,19 +172,19 @@ class _Recurrence(torch.autograd.Function):
         tape, attention, gates, key_weight, *weights = ctx.saved_tensors
         kept, reading, masks = ctx.kept, ctx.reading, ctx.masks
         ctx.kept = None
-        (_, batch, slots), size = gates.shape, weights[0].shape[1]
+        (_, batch, slots), size = gates.shape, tape.shape[-1] // 2
         d_tape = d_tape.contiguous()
         d_gates = torch.zeros_like(gates) if not ctx.attends else torch.empty_like(gates)
         d_past = d_tape.new_empty(slots, batch, 2 * size) if ctx.needs_input_grad[5] else None
         d_keys, d_scores = torch.empty_like(kept["keys"]), torch.empty_like(kept["relative"])
         d_summaries = torch.empty_like(kept["summaries"])
-        sums = {name: torch.zeros_like(weight) for name, weight in zip(_GRADIENTS[-5:], weights[1:], strict=True)}
+        sums = {name: tape.new_zeros((1 if "cell" in name else 4) * size) for name in _GRADIENTS[-6:]}
         reading.set(
             tape=tape,
             attention=attention,
             gates=gates,
             key_weight=key_weight,
-            **dict(zip(_INPUTS[4:10], weights, strict=True)),
+            **dict(zip(_INPUTS[4:12], weights, strict=True)),
             keeps_past_gradient=d_past is not None,
             d_tape=d_tape,
             d_past=d_past,
@@ -201,11 +207,17 @@ class _Recurrence(torch.autograd.Function):
         return (
             None,
             None,
-            kept["activations"],
+            kept["gate_inputs"],
             d_keys if ctx.attends else None,
             d_gates,
             d_past,
             d_key_weight,
+            sums["d_input_gain"],
+            sums["d_shift"],
             product(kept["normed"].flatten(0, 1).t(), recalled.flatten(0, 1)),
-            *sums.values(),
+            sums["d_hidden_bias"],
+            sums["d_hidden_gain"],
+            sums["d_shift"].clone(),
+            sums["d_cell_gain"],
+            sums["d_cell_shift"],
         )

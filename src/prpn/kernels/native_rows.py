@@ -1,4 +1,4 @@
-"""Functions of whole rows in the native core (native/rows.cpp): dropout without stored masks, layer norm, softmax.
+"""Functions of whole rows in the native core (native/rows.cpp): dropout without stored masks, softmax.
 
 # R rows, n features
 """
@@ -63,38 +63,6 @@ class _Dropout(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.mask.apply_to(gradient), None
-
-
-def native_layer_norm(x: Tensor, gain: Tensor, bias: Tensor, released: bool) -> Tensor:
-    """The same as `prpn.model.layers.LayerNorm`, over the last dimension of (…, n)."""
-    normed: Tensor = _LayerNorm.apply(x, gain, bias, released)  # type: ignore[no-untyped-call]
-    return normed
-
-
-class _LayerNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, gain: Tensor, bias: Tensor, released: bool) -> Tensor:
-        x = x.contiguous()
-        y, mean, scale = torch.empty_like(x), x.new_empty(x.shape[:-1]), x.new_empty(x.shape[:-1])
-        required_library().prpn_layer_norm_forward(
-            address(x), mean.numel(), x.shape[-1], address(gain), address(bias), released, address(y), address(mean),
-            address(scale), threads(),
-        )  # fmt: skip
-        ctx.released = released
-        ctx.save_for_backward(x, gain, mean, scale)
-        return y
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, d_y: Tensor) -> tuple[Tensor | None, ...]:
-        x, gain, mean, scale = ctx.saved_tensors
-        d_y = d_y.contiguous()
-        d_x, d_gain, d_bias = torch.empty_like(x), torch.zeros_like(gain), torch.zeros_like(gain)
-        required_library().prpn_layer_norm_backward(
-            address(d_y), address(x), mean.numel(), x.shape[-1], address(gain), ctx.released, address(mean),
-            address(scale), address(d_x), address(d_gain), address(d_bias), threads(),
-        )  # fmt: skip
-        return d_x, d_gain, d_bias, None
 
 
 def native_cross_entropy(logits: Tensor, bias: Tensor, targets: Tensor, d_bias: Tensor | None) -> Tensor:

@@ -44,7 +44,7 @@ def fast_recurrence(
 
     tape, attention = _Recurrence.apply(  # type: ignore[no-untyped-call]
         layer.hidden_norm.released,
-        gate_inputs,
+        layer.input_norm(gate_inputs),
         key_inputs,
         gates,
         torch.cat([past_hidden, past_cells], -1),

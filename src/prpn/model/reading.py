@@ -77,7 +77,7 @@ class ReadingLayer(nn.Module):
     def forward(self, inputs: Tensor, gates: Tensor, past_hidden: Tensor, past_cells: Tensor) -> Tapes:
         """Read inputs (T, B, I) under gates (T, B, N), after the past states (N, B, H)."""
         dropped = dropout(inputs, self.input_dropout, self.training)
-        gate_inputs = self.input_norm(self.input_gates(dropped))  # (T, B, 4H)
+        gate_inputs = self.input_gates(dropped)  # (T, B, 4H), to be normalised in the recurrence
         key_inputs = None
         if self.config.reading_attention:
             dropped = dropout(inputs, self.config.dropout_between, self.training)
@@ -144,6 +144,7 @@ def recurrence(
     def at(mask: Tensor | None, t: int) -> Tensor | None:
         return None if mask is None else mask[t]
 
+    normed_inputs = layer.input_norm(gate_inputs)
     for t in range(steps):
         summary, cell_summary = hidden[-1], cells[-1]
         if key_inputs is not None:
@@ -157,7 +158,7 @@ def recurrence(
             attention = masked(attention, at(masks.attention, t))
             summary = torch.einsum("bn,bnh->bh", attention, memory)  # h̃_t
             cell_summary = torch.einsum("bn,bnh->bh", attention, cell_memory)  # c̃_t
-        update = gate_inputs[t] + layer.hidden_norm(layer.hidden_gates(masked(summary, masks.recurrent)))
+        update = normed_inputs[t] + layer.hidden_norm(layer.hidden_gates(masked(summary, masks.recurrent)))
         write, keep, candidate, show = update.chunk(4, -1)  # (B, H) each: i, f, ĉ, o
         cell = keep.sigmoid() * cell_summary + write.sigmoid() * candidate.tanh()
         hidden.append(show.sigmoid() * layer.cell_norm(cell).tanh())

@@ -35,6 +35,7 @@ from prpn.training.display import Display, loss_text
 from prpn.training.evaluate import ESTIMATE_COLUMNS, on_device, score
 from prpn.training.memory import nothing_collected_twice
 from prpn.training.metrics import Metrics
+from prpn.training.optimizer import Adam
 from prpn.training.position import Position
 from prpn.training.schedule import learning_rate
 from prpn.training.signals import stop_requests
@@ -49,14 +50,7 @@ class Trainer:
     ) -> None:
         self.recipe, self.config, self.data, self.folder = recipe, recipe.training, data, folder
         self.network, self.device = network, network.decoder.bias.device
-        self.optimizer = torch.optim.Adam(
-            network.parameters(),
-            lr=self.config.learning_rate,
-            betas=(self.config.beta1, self.config.beta2),
-            eps=self.config.epsilon,
-            weight_decay=self.config.weight_decay,
-            fused=True,
-        )
+        self.optimizer = Adam(network.parameters(), self.config)
         self.average = WeightAverage(network, self.config.average) if self.config.average else None
         self.position = Position()
         self.state: State | None = None
@@ -140,11 +134,11 @@ class Trainer:
         self.network.train()
         output = self.network(inputs, None if batch.fresh else self.state, mask)
         loss = self.network.loss(output, targets, mask)
-        self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         if self.config.clip:
             clip_grad_norm_(self.network.parameters(), self.config.clip)
         self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)  # before the next forward pass needs memory
         self.state = output.state.detach() if self.config.batching == "stream" else None
         value = loss.item()
         if not math.isfinite(value):

@@ -8,13 +8,16 @@
 //     k      = m_out (x_k + W_k (m_in h_{t−1}))                  a_n = h_n · k / √H
 //     e_n    = exp(a_n − max a) / (Σ g exp(a − max a) + ε)       s_n = g_n e_n
 //     [h̃; c̃] = Σ_n (m_s s)_n [h; c]_n                            without attention [h; c]_{t−1}
-//     u      = x_t + γ LN(W_h (m_r h̃) + b) + β                    x_t: the normalised input part
-//     c_t    = σ(u_f) c̃ + σ(u_i) tanh(u_c)                       h_t = σ(u_o) tanh(γ' LN(c_t) + β')
+//     u      = γ LN(x_t) + β + γ' LN(W_h (m_r h̃) + b) + β'        x_t: W_i times the input
+//     c_t    = σ(u_f) c̃ + σ(u_i) tanh(u_c)                       h_t = σ(u_o) tanh(γ" LN(c_t) + β")
 //
 // Backwards, what the N later steps want of state t is gathered instead of scattered, ∂a being the scores' gradient:
 //
 //     ∂[h; c]_t = ∂tape_t + Σ_{j=1}^{N} ((m_s s)^{t+j}_{N−j} ∂[h̃; c̃]_{t+j} + ∂a^{t+j}_{N−j} [k_{t+j}; 0])
 //                 + [m_in W_kᵀ ∂k_{t+1}; 0]
+//
+// Gates are not kept: backwards they are computed again from x_t and LN(W_h …), which are, and the gradients of those two
+// take their places.
 //
 //     # T steps, B batch, N slots, H hidden; oldest slot first
 #include <map>
@@ -34,21 +37,24 @@ using namespace prpn;
 struct Reading {
     int64_t steps, batch, slots, hidden, key_stride, threads;
     int32_t released, bf16, attends, keeps_past_gradient;
-    const float *gate_inputs, *key_inputs, *gates;                     // (T, B, 4H), (T, B, H), (T, B, N)
-    const float *key_weight, *hidden_weight, *hidden_bias;             // (H, H) by key_stride, (4H, H), (4H)
+    float* gate_inputs;                                                // (T, B, 4H): x
+    const float *key_inputs, *gates;                                   // (T, B, H), (T, B, N)
+    const float *key_weight, *input_gain, *input_shift;                // (H, H) by key_stride, (4H), (4H)
+    const float *hidden_weight, *hidden_bias;                          // (4H, H), (4H)
     const float *hidden_gain, *hidden_shift, *cell_gain, *cell_shift;  // (4H), (4H), (H), (H)
     const float* recurrent_mask;                                       // (H), or none
     uint64_t key_in_seed, key_out_seed, attention_seed;
     float key_rate, attention_rate;
-    float* tape;                                   // (N + T, B, 2H): [h; c]
-    float *summaries, *keys;                       // (T, B, 2H): [h̃; c̃], (T, B, H)
-    float *relative, *attention, *kept;            // (T, B, N): e, s, m_s s
-    float *activations, *normed;                   // (T, B, 4H): σ(i) σ(f) tanh(ĉ) σ(o), LN
-    float *hidden_scale, *cell_mean, *cell_scale;  // (T, B)
-    // Backward pass. ∂u replaces the activations and ∂(W_h h̃) the normed products.
+    float* tape;                                                              // (N + T, B, 2H): [h; c]
+    float *summaries, *keys;                                                  // (T, B, 2H): [h̃; c̃], (T, B, H)
+    float *relative, *attention, *kept;                                       // (T, B, N): e, s, m_s s
+    float* normed;                                                            // (T, B, 4H): LN(W_h (m_r h̃) + b)
+    float *input_mean, *input_scale, *hidden_scale, *cell_mean, *cell_scale;  // (T, B)
+    // Backward pass. ∂x replaces x and ∂(W_h h̃) the normed products.
     const float* d_tape;                                        // (N + T, B, 2H)
     float *d_past, *d_gates, *d_keys, *d_scores, *d_summaries;  // (N, B, 2H), …, (T, B, 2H)
-    float *d_hidden_bias, *d_hidden_gain, *d_hidden_shift, *d_cell_gain, *d_cell_shift;
+    float *d_input_gain, *d_shift;                              // β and β' have the same gradient
+    float *d_hidden_bias, *d_hidden_gain, *d_cell_gain, *d_cell_shift;
 };
 
 namespace {
@@ -84,6 +90,36 @@ protected:
     Attention attention;
     std::vector<float> row_scratch;
     ProductScratch scratch;
+
+    // The gates of one place, from the two parts of u.
+    class Update {
+    public:
+        Update(const Walk& walk, int64_t at)
+            : r(walk.r),
+              H(walk.H),
+              x(r.gate_inputs + at * 4 * H),
+              normed(r.normed + at * 4 * H),
+              mean(r.input_mean[at]),
+              inverse(1.0f / r.input_scale[at]) {}
+
+        Vector write(int64_t i, int64_t n) const { return sigmoid(at(i, n)); }
+        Vector keep(int64_t i, int64_t n) const { return sigmoid(at(H + i, n)); }
+        Vector candidate(int64_t i, int64_t n) const { return hyperbolic_tangent(at(2 * H + i, n)); }
+        Vector show(int64_t i, int64_t n) const { return sigmoid(at(3 * H + i, n)); }
+        Vector input_normed(int64_t i, int64_t n) const { return (load(x + i, n) - mean) * inverse; }
+        Vector hidden_normed(int64_t i, int64_t n) const { return load(normed + i, n); }
+
+    private:
+        const Reading& r;
+        const int64_t H;
+        const float *x, *normed;
+        const float mean, inverse;
+
+        Vector at(int64_t i, int64_t n) const {
+            return input_normed(i, n) * load(r.input_gain + i, n) + load(r.input_shift + i, n) +
+                   hidden_normed(i, n) * load(r.hidden_gain + i, n) + load(r.hidden_shift + i, n);
+        }
+    };
 
     int64_t place(int64_t t, int64_t b) const { return t * r.batch + b; }
     float* state(int64_t row, int64_t b) const { return r.tape + place(row, b) * 2 * H; }
@@ -153,25 +189,20 @@ private:
 
     void update(int64_t t, int64_t b) {
         const int64_t at = place(t, b);
-        float *normed = r.normed + at * 4 * H, *active = r.activations + at * 4 * H, *now = state(N + t, b);
-        const float *input = r.gate_inputs + at * 4 * H, *cell_summary = r.summaries + at * 2 * H + H;
+        float *normed = r.normed + at * 4 * H, *now = state(N + t, b), *cell = now + H, *shown = row_scratch.data();
+        const float* cell_summary = r.summaries + at * 2 * H + H;
+        const Spread input_spread = spread_of(r.gate_inputs + at * 4 * H, 4 * H, r.released);
+        r.input_mean[at] = input_spread.mean;
+        r.input_scale[at] = input_spread.scale;
         const Spread spread = spread_of(normed, 4 * H, r.released);
-        const float inverse = 1.0f / spread.scale;
         r.hidden_scale[at] = spread.scale;
-        const auto gate = [&](int64_t i, int64_t n) {
-            const Vector y = (load(normed + i, n) - spread.mean) * inverse;
-            store(normed + i, y, n);
-            return load(input + i, n) + y * load(r.hidden_gain + i, n) + load(r.hidden_shift + i, n);
-        };
-        float* cell = now + H;
+        const float inverse = 1.0f / spread.scale;
+        each_vector(4 * H,
+                    [&](int64_t i, int64_t n) { store(normed + i, (load(normed + i, n) - spread.mean) * inverse, n); });
+        const Update u(*this, at);
         each_vector(H, [&](int64_t i, int64_t n) {
-            const Vector write = sigmoid(gate(i, n)), keep = sigmoid(gate(H + i, n));
-            const Vector candidate = hyperbolic_tangent(gate(2 * H + i, n)), show = sigmoid(gate(3 * H + i, n));
-            store(active + i, write, n);
-            store(active + H + i, keep, n);
-            store(active + 2 * H + i, candidate, n);
-            store(active + 3 * H + i, show, n);
-            store(cell + i, keep * load(cell_summary + i, n) + write * candidate, n);
+            store(cell + i, u.keep(i, n) * load(cell_summary + i, n) + u.write(i, n) * u.candidate(i, n), n);
+            store(shown + i, u.show(i, n), n);
         });
         const Spread cell_spread = spread_of(cell, H, r.released);
         r.cell_mean[at] = cell_spread.mean;
@@ -179,8 +210,8 @@ private:
         const float cell_inverse = 1.0f / cell_spread.scale;
         each_vector(H, [&](int64_t i, int64_t n) {
             const Vector y = (load(cell + i, n) - cell_spread.mean) * cell_inverse;
-            const Vector shown = hyperbolic_tangent(y * load(r.cell_gain + i, n) + load(r.cell_shift + i, n));
-            store(now + i, load(active + 3 * H + i, n) * shown, n);
+            const Vector seen = hyperbolic_tangent(y * load(r.cell_gain + i, n) + load(r.cell_shift + i, n));
+            store(now + i, load(shown + i, n) * seen, n);
         });
     }
 };
@@ -188,14 +219,19 @@ private:
 // Gradients that all rows add to.
 struct Sums {
     explicit Sums(int64_t hidden)
-        : hidden_bias(4 * hidden),
+        : input_gain(4 * hidden),
+          shift(4 * hidden),
+          hidden_bias(4 * hidden),
           hidden_gain(4 * hidden),
-          hidden_shift(4 * hidden),
           cell_gain(hidden),
           cell_shift(hidden) {}
 
-    std::vector<float> hidden_bias, hidden_gain, hidden_shift, cell_gain, cell_shift;
+    std::vector<float> input_gain, shift, hidden_bias, hidden_gain, cell_gain, cell_shift;
 };
+
+inline void add_to(std::vector<float>& sums, int64_t i, Vector terms, int64_t n) {
+    store(sums.data() + i, load(sums.data() + i, n) + terms, n);
+}
 
 class Backward : Walk {
 public:
@@ -207,7 +243,8 @@ public:
           carried(carried),
           d_state(2 * H),
           d_shown(H),
-          cell_normed(H) {}
+          cell_normed(H),
+          d_update(4 * H) {}
 
     void run() {
         for (int64_t t = r.steps - 1; t >= 0; --t) {
@@ -236,7 +273,7 @@ public:
 
 private:
     float* const carried;
-    std::vector<float> d_state, d_shown, cell_normed;
+    std::vector<float> d_state, d_shown, cell_normed, d_update;
     std::vector<Term> terms, key_terms;
 
     // ∂[h; c]_t into d_state; t < 0 is the past.
@@ -258,47 +295,53 @@ private:
 
     void update(int64_t t, int64_t b) {
         const int64_t at = place(t, b);
-        float *active = r.activations + at * 4 * H, *normed = r.normed + at * 4 * H;
         const float *d_hidden = d_state.data(), *cell = state(N + t, b) + H;
         const float* cell_summary = r.summaries + at * 2 * H + H;
-        float *d_cell = d_state.data() + H, *d_cell_summary = r.d_summaries + at * 2 * H + H;
+        float *d_u = d_update.data(), *d_cell = d_state.data() + H, *d_cell_summary = r.d_summaries + at * 2 * H + H;
         const float mean = r.cell_mean[at], inverse = 1.0f / r.cell_scale[at];
+        const Update u(*this, at);
         each_vector(H, [&](int64_t i, int64_t n) {
             const Vector y = (load(cell + i, n) - mean) * inverse, gain = load(r.cell_gain + i, n);
             const Vector shown = hyperbolic_tangent(y * gain + load(r.cell_shift + i, n));
-            const Vector show = load(active + 3 * H + i, n), d = load(d_hidden + i, n);
+            const Vector show = u.show(i, n), d = load(d_hidden + i, n);
             const Vector d_inner = d * show * (1.0f - shown * shown);
-            store(active + 3 * H + i, d * shown * show * (1.0f - show), n);
+            store(d_u + 3 * H + i, d * shown * show * (1.0f - show), n);
             store(cell_normed.data() + i, y, n);
-            store(sums.cell_gain.data() + i, load(sums.cell_gain.data() + i, n) + d_inner * y, n);
-            store(sums.cell_shift.data() + i, load(sums.cell_shift.data() + i, n) + d_inner, n);
+            add_to(sums.cell_gain, i, d_inner * y, n);
+            add_to(sums.cell_shift, i, d_inner, n);
             store(d_shown.data() + i, d_inner * gain, n);
         });
         normalise_backward(d_shown.data(), H, r.cell_scale[at], r.released,
                            [&](int64_t i, int64_t n) { return load(cell_normed.data() + i, n); });
         each_vector(H, [&](int64_t i, int64_t n) {
             const Vector d = load(d_cell + i, n) + load(d_shown.data() + i, n);
-            const Vector write = load(active + i, n), keep = load(active + H + i, n);
-            const Vector candidate = load(active + 2 * H + i, n);
-            store(active + i, d * candidate * write * (1.0f - write), n);
-            store(active + H + i, d * load(cell_summary + i, n) * keep * (1.0f - keep), n);
-            store(active + 2 * H + i, d * write * (1.0f - candidate * candidate), n);
+            const Vector write = u.write(i, n), keep = u.keep(i, n), candidate = u.candidate(i, n);
+            store(d_u + i, d * candidate * write * (1.0f - write), n);
+            store(d_u + H + i, d * load(cell_summary + i, n) * keep * (1.0f - keep), n);
+            store(d_u + 2 * H + i, d * write * (1.0f - candidate * candidate), n);
             store(d_cell_summary + i, d * keep, n);
         });
-        float* d_normed = row_scratch.data();
+        each_vector(4 * H, [&](int64_t i, int64_t n) { add_to(sums.shift, i, load(d_u + i, n), n); });
+        unnormalise(r.hidden_gain, r.hidden_scale[at], sums.hidden_gain, r.normed + at * 4 * H,
+                    [&](int64_t i, int64_t n) { return u.hidden_normed(i, n); });
+        const float* d_normed = r.normed + at * 4 * H;
+        each_vector(4 * H, [&](int64_t i, int64_t n) { add_to(sums.hidden_bias, i, load(d_normed + i, n), n); });
+        unnormalise(r.input_gain, r.input_scale[at], sums.input_gain, r.gate_inputs + at * 4 * H,
+                    [&](int64_t i, int64_t n) { return u.input_normed(i, n); });
+    }
+
+    // The gradient of what was normalised into `target`, where it lay, and its part in ∂γ, given ∂u.
+    template <class Normed>
+    void unnormalise(const float* gain, float scale, std::vector<float>& gain_sum, float* target,
+                     const Normed& normed) {
+        float *d = row_scratch.data(), *d_u = d_update.data();
         each_vector(4 * H, [&](int64_t i, int64_t n) {
-            const Vector d = load(active + i, n), y = load(normed + i, n);
-            store(sums.hidden_gain.data() + i, load(sums.hidden_gain.data() + i, n) + d * y, n);
-            store(sums.hidden_shift.data() + i, load(sums.hidden_shift.data() + i, n) + d, n);
-            store(d_normed + i, d * load(r.hidden_gain + i, n), n);
+            const Vector gradient = load(d_u + i, n);
+            add_to(gain_sum, i, gradient * normed(i, n), n);
+            store(d + i, gradient * load(gain + i, n), n);
         });
-        normalise_backward(d_normed, 4 * H, r.hidden_scale[at], r.released,
-                           [&](int64_t i, int64_t n) { return load(normed + i, n); });
-        each_vector(4 * H, [&](int64_t i, int64_t n) {
-            const Vector d = load(d_normed + i, n);
-            store(normed + i, d, n);
-            store(sums.hidden_bias.data() + i, load(sums.hidden_bias.data() + i, n) + d, n);
-        });
+        normalise_backward(d, 4 * H, scale, r.released, normed);
+        std::memcpy(target, d, 4 * H * sizeof(float));
     }
 
     // From ∂[h̃; c̃]_t to ∂g, ∂a and ∂k.
@@ -347,8 +390,8 @@ PRPN_API void prpn_reading_backward(const Reading* reading) {
         const auto add = [](float* to, const std::vector<float>& from) {
             for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
         };
+        add(r.d_input_gain, part.input_gain), add(r.d_shift, part.shift);
         add(r.d_hidden_bias, part.hidden_bias), add(r.d_hidden_gain, part.hidden_gain);
-        add(r.d_hidden_shift, part.hidden_shift), add(r.d_cell_gain, part.cell_gain);
-        add(r.d_cell_shift, part.cell_shift);
+        add(r.d_cell_gain, part.cell_gain), add(r.d_cell_shift, part.cell_shift);
     }
 }

@@ -1,4 +1,4 @@
-// Functions of whole rows: dropout, layer norm, and softmax with its loss.
+// Functions of whole rows: dropout, and softmax with its loss.
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -48,53 +48,6 @@ PRPN_API void prpn_dropout(const float* x, int64_t stride, int64_t rows, int64_t
             each_vector(columns, [&](int64_t i, int64_t n) { store(to + i, load(from + i, n) * mask.factors(i), n); });
         }
     });
-}
-
-// y = γ LN(x) + β; mean and scale (rows) are kept for the way back.
-PRPN_API void prpn_layer_norm_forward(const float* x, int64_t rows, int64_t columns, const float* gain,
-                                      const float* bias, int32_t released, float* y, float* mean, float* scale,
-                                      int64_t threads) {
-    parallel(rows, threads, grain_of(columns), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-            const float* from = x + row * columns;
-            float* to = y + row * columns;
-            const Spread spread = spread_of(from, columns, released);
-            const float inverse = 1.0f / spread.scale;
-            mean[row] = spread.mean;
-            scale[row] = spread.scale;
-            each_vector(columns, [&](int64_t i, int64_t n) {
-                const Vector normed = (load(from + i, n) - spread.mean) * inverse;
-                store(to + i, normed * load(gain + i, n) + load(bias + i, n), n);
-            });
-        }
-    });
-}
-
-// ∂x of ∂y; ∂γ and ∂β are added to d_gain and d_bias.
-PRPN_API void prpn_layer_norm_backward(const float* d_y, const float* x, int64_t rows, int64_t columns,
-                                       const float* gain, int32_t released, const float* mean, const float* scale,
-                                       float* d_x, float* d_gain, float* d_bias, int64_t threads) {
-    ColumnSums gains, biases;
-    parallel(rows, threads, grain_of(columns), [&](int64_t begin, int64_t end) {
-        std::vector<float> gain_sum(columns), bias_sum(columns);
-        for (int64_t row = begin; row < end; ++row) {
-            const float *from = x + row * columns, *d = d_y + row * columns;
-            float* to = d_x + row * columns;
-            const float center = mean[row], inverse = 1.0f / scale[row];
-            const auto normed = [&](int64_t i, int64_t n) { return (load(from + i, n) - center) * inverse; };
-            each_vector(columns, [&](int64_t i, int64_t n) {
-                const Vector gradient = load(d + i, n);
-                store(gain_sum.data() + i, load(gain_sum.data() + i, n) + gradient * normed(i, n), n);
-                store(bias_sum.data() + i, load(bias_sum.data() + i, n) + gradient, n);
-                store(to + i, gradient * load(gain + i, n), n);
-            });
-            normalise_backward(to, columns, scale[row], released, normed);
-        }
-        gains.keep(begin, std::move(gain_sum));
-        biases.keep(begin, std::move(bias_sum));
-    });
-    gains.add_to(d_gain);
-    biases.add_to(d_bias);
 }
 
 // logits (rows, columns) become softmax(logits + bias) − onehot(target), and losses (rows) the cross-entropies; the
