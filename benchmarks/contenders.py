@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from benchmarks import step_by_step
+from benchmarks.processes import Worker
 from benchmarks.sizes import Size
 from prpn import kernels
 from prpn.config import TrainingConfig
@@ -27,8 +28,9 @@ from prpn.training.optimizer import Adam
 from tests.reference import model as twin
 
 Precision = Literal["fp32", "bf16"]
-TWIN, STEP_BY_STEP = "slow twin", "step by step"
-"""The equations as they stand, slot by slot (tests/reference), and the same with a time step's slots in one tensor."""
+TWIN, UNTUNED, STEP_BY_STEP = "slow twin", "untuned", "step by step"
+"""The equations as they stand, slot by slot (tests/reference); a time step's slots in one tensor, without and with what
+makes PyTorch faster: fused Adam and an allocator that keeps what is freed."""
 
 
 class Learner(ABC):
@@ -98,6 +100,14 @@ class StepByStep(Learner):
         return F.cross_entropy(logits, self.targets.flatten())
 
 
+class Untuned(StepByStep):
+    """The same with PyTorch's plain Adam."""
+
+    def adam(self, config: TrainingConfig) -> torch.optim.Optimizer:
+        betas = config.beta1, config.beta2
+        return torch.optim.Adam(self.parameters, config.learning_rate, betas, config.epsilon, config.weight_decay)
+
+
 class Package(Learner):
     """This package, whatever kernels are in use."""
 
@@ -155,6 +165,8 @@ class Contender:
     learner: type[Learner]
     precision: Precision = "fp32"
     kernels: str = "autograd"
+    usual_allocator: bool = False
+    """Needs a process of its own: the C library's allocator is set once for all."""
 
     @property
     def available(self) -> bool:
@@ -170,6 +182,7 @@ class Contender:
 
 CONTENDERS = {
     TWIN: Contender(Twin),
+    UNTUNED: Contender(Untuned, usual_allocator=True),
     STEP_BY_STEP: Contender(StepByStep),
     "nn.LSTM fp32": Contender(Lstm),
     "nn.LSTM bf16": Contender(LstmBf16, "bf16"),
@@ -193,19 +206,31 @@ def fastest_fp32() -> str:
 def training_steps(size: Size, names: Iterable[str]) -> dict[str, Callable[[], float]]:
     """A training step of each contender; those that differ in kernels alone share a network."""
     learners: dict[type[Learner], Learner] = {}
-
-    def step(contender: Contender, learner: Learner) -> float:
-        with kernels_set(contender.kernels):
-            return learner.step()
-
     steps: dict[str, Callable[[], float]] = {}
     for name in names:
         contender = CONTENDERS[name]
+        if contender.usual_allocator:
+            steps[name] = Worker(training_step, contender, size)
+            continue
         if contender.learner not in learners:
-            torch.manual_seed(1)  # the same tokens and weights for all
-            learners[contender.learner] = contender.learner(size)
-        steps[name] = partial(step, contender, learners[contender.learner])
+            learners[contender.learner] = _made(contender, size)
+        steps[name] = partial(_step, contender, learners[contender.learner])
     return steps
+
+
+def training_step(contender: Contender, size: Size) -> Callable[[], float]:
+    """A training step of one contender in this process."""
+    return partial(_step, contender, _made(contender, size))
+
+
+def _made(contender: Contender, size: Size) -> Learner:
+    torch.manual_seed(1)  # the same tokens and weights for all
+    return contender.learner(size)
+
+
+def _step(contender: Contender, learner: Learner) -> float:
+    with kernels_set(contender.kernels):
+        return learner.step()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.contenders import CONTENDERS, STEP_BY_STEP, TWIN, available_contenders, training_steps
+from benchmarks.contenders import CONTENDERS, STEP_BY_STEP, TWIN, available_contenders, training_step
 from benchmarks.processes import run_python
 from benchmarks.sizes import SIZES, Size
 from benchmarks.tables import table_of, times
@@ -78,7 +78,8 @@ def main() -> None:
     parser.add_argument("--contender", choices=CONTENDERS, required=True)
     parser.add_argument("--size", choices=SIZES, required=True)
     arguments = parser.parse_args()
-    keep_freed_memory()
+    if not CONTENDERS[arguments.contender].usual_allocator:
+        keep_freed_memory()
     _take_steps(arguments.contender, SIZES["tiny"])  # libraries load what they need at first use
     before, _ = _resident()
     _take_steps(arguments.contender, SIZES[arguments.size])
@@ -87,7 +88,7 @@ def main() -> None:
 
 
 def _take_steps(name: str, size: Size) -> None:
-    step = training_steps(size, [name])[name]
+    step = training_step(CONTENDERS[name], size)
     for _ in range(STEPS):
         step()
 

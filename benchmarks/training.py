@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from benchmarks.contenders import CONTENDERS, STEP_BY_STEP, TWIN, Lstm, available_contenders, training_steps
+from benchmarks.contenders import CONTENDERS, STEP_BY_STEP, TWIN, UNTUNED, Lstm, available_contenders, training_steps
 from benchmarks.sizes import Size
 from benchmarks.tables import table_of, times
 from benchmarks.timing import alternate, best_gigaflops, gigaflops, rounded
@@ -38,6 +38,7 @@ def measure(size: Size, rounds: int, patience: float = math.inf, names: Sequence
             "seconds": rounded(seconds[name]),
             "tokens_per_second": round(size.tokens / medians[name], 1),
             "times_twin": _ratio(medians.get(TWIN), medians[name]),
+            "times_untuned": _ratio(medians.get(UNTUNED), medians[name]),
             "times_step_by_step": _ratio(medians.get(STEP_BY_STEP), medians[name]),
             "times_lstm": _ratio(medians.get(contender.reference), medians[name]),
             "gigaflops": round(speed, 1),
@@ -77,6 +78,7 @@ def tables(figures: dict[str, dict[str, Any]]) -> Iterable[Table]:
             "contender",
             "tokens/s",
             "× twin",
+            "× untuned",
             "× step by step",
             "× its nn.LSTM",
             "of ceiling",
@@ -88,6 +90,7 @@ def tables(figures: dict[str, dict[str, Any]]) -> Iterable[Table]:
                 name,
                 f"{row['tokens_per_second']:,.0f}",
                 times(row["times_twin"]),
+                times(row["times_untuned"]),
                 times(row["times_step_by_step"]),
                 times(row["times_lstm"]),
                 f"{row['share_of_ceiling']:.0%}",

@@ -7,7 +7,15 @@ import os
 
 import pytest
 
-from benchmarks.contenders import CONTENDERS, STEP_BY_STEP, Package, available_contenders, kernels_set, training_steps
+from benchmarks.contenders import (
+    CONTENDERS,
+    STEP_BY_STEP,
+    UNTUNED,
+    Package,
+    available_contenders,
+    kernels_set,
+    training_steps,
+)
 from benchmarks.sizes import SIZES
 
 
@@ -22,6 +30,10 @@ def test_the_package_follows_the_step_by_step_formulation(name: str) -> None:
         pytest.skip("no native core here")
     tolerance = 1e-4 if CONTENDERS[name].precision == "fp32" else 0.02
     assert losses(name) == pytest.approx(losses(STEP_BY_STEP), rel=tolerance)
+
+
+def test_the_untuned_formulation_takes_the_same_steps_in_a_process_of_its_own() -> None:
+    assert losses(UNTUNED) == pytest.approx(losses(STEP_BY_STEP), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["nn.LSTM fp32", "nn.LSTM bf16"])

@@ -47,7 +47,7 @@ def test_the_record_says_what_was_measured_and_how(tmp_path: Path, capsys: pytes
     assert training_figures["ceiling_gigaflops"]["bf16"].keys() >= {"64³", "decoder"}
     row = training_figures["contenders"][STEP_BY_STEP]
     assert row.keys() == {
-        "seconds", "tokens_per_second", "times_twin", "times_step_by_step", "times_lstm", "gigaflops",
+        "seconds", "tokens_per_second", "times_twin", "times_untuned", "times_step_by_step", "times_lstm", "gigaflops",
         "share_of_ceiling",
     }  # fmt: skip
     assert row["times_step_by_step"] == 1

@@ -20,7 +20,13 @@ RUN = {
 }
 
 
-ROW = {"tokens_per_second": 1234.5, "times_twin": 2.0, "times_step_by_step": None, "times_lstm": 0.5}
+ROW = {
+    "tokens_per_second": 1234.5,
+    "times_twin": 2.0,
+    "times_untuned": 1.5,
+    "times_step_by_step": None,
+    "times_lstm": 0.5,
+}
 BENCHMARK = {
     "training": {"small": {"contenders": {"ours": {**ROW, "share_of_ceiling": 0.5}}}},
     "memory": {"small": {"ours": {"growth_mib": 1000, "share_of_twin": 0.25}}},
@@ -67,7 +73,7 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
     names = ("left", "right", "random-distances")
     assert shown[3:] == [f"| `bare` | paper | {name} | {cells} |" for name in names]
     for row in (
-        "| small | ours | 1,234 | 2.00 |  | 0.50 | 50% | 1,000 | 25% |",
+        "| small | ours | 1,234 | 2.00 | 1.50 |  | 0.50 | 50% | 1,000 | 25% |",
         "| small | ours | 1,234 | 3.00 |",
         "| raw | off | 1,000 | 10 | 100.00% |",
         "| `prpn --help` | 0.12 | no |",

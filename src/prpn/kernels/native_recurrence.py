@@ -1,4 +1,4 @@
-"""The reading recurrence in the native core (native/reading.cpp): the same as `prpn.kernels.recurrence`, and faster.
+"""The reading recurrence in the native core (native/reading.h): the same as `prpn.kernels.recurrence`, and faster.
 
 Dropout masks are not drawn but hashed from a seed, forwards and again backwards; the LSTM's gates are computed again
 backwards. Gradients are written over what the forward pass kept, `gate_inputs` among it, so the backward pass can run
@@ -44,7 +44,7 @@ _GRADIENTS = (
 
 
 class _Reading(Arguments):
-    """The struct of the same name in native/reading.cpp, field by field."""
+    """The struct of the same name in native/reading.h, field by field."""
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in _SIZES),

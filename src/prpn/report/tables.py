@@ -43,14 +43,15 @@ def baselines_table(folder: Path) -> str:
 def training_speed_table(folder: Path) -> str:
     """One row a contender and size of the recorded benchmark: speed, memory, and what they are measured against."""
     rows = [
-        "| size | contender | tokens/s | × slow twin | × step by step | × its nn.LSTM | of ceiling | MiB | of twin's |",
-        "|---" * 9 + "|",
+        "| size | contender | tokens/s | × slow twin | × untuned | × step by step | × its nn.LSTM | of ceiling | MiB "
+        "| of twin's |",
+        "|---" * 10 + "|",
     ]
     record = _benchmark(folder)
     for size, result in record["training"].items():
         for name, row in result["contenders"].items():
             memory = record["memory"][size][name]
-            ratios = (_times(row[key]) for key in ("times_twin", "times_step_by_step", "times_lstm"))
+            ratios = (_times(row[key]) for key in ("times_twin", "times_untuned", "times_step_by_step", "times_lstm"))
             rows.append(
                 f"| {size} | {name} | {row['tokens_per_second']:,.0f} | {' | '.join(ratios)} "
                 f"| {row['share_of_ceiling']:.0%} | {memory['growth_mib']:,} | {memory['share_of_twin']:.0%} |"

@@ -1,0 +1,233 @@
+// Text in, trees out: lines become chunks, chunks words, words with their scores trees, trees lines.
+//
+//     read     cuts a block of lines into chunks and looks up their words; some are unknown
+//     define   is told the words of those
+//     words    lists the ids of all words of the block, for which the caller finds scores
+//     write    builds the trees and writes them
+//
+// A block is worked on in parts of whole lines, which threads take one after the other.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+
+#include "parsing_chunks.h"
+#include "parsing_lines.h"
+#include "parsing_trees.h"
+#include "threads.h"
+
+namespace prpn {
+
+constexpr int64_t PART = 1 << 14;  // bytes
+
+struct Missing {
+    int64_t place;  // among the chunks of the part
+    std::string_view chunk;
+    bool is_last;
+};
+
+struct Part {
+    const char *begin, *end;
+    std::vector<int64_t> chunks, line_chunks;  // entries of all chunks; how many of them there are up to each line end
+    std::vector<Missing> missing;
+    std::vector<int64_t> words, line_words;  // the same of words
+    std::vector<int32_t> ids;
+    int64_t first_word;  // in the block
+    Output out;
+};
+
+// The words that every tokenizer leaves whole: of ASCII letters alone, but for some exceptions.
+class PlainWords {
+public:
+    PlainWords(bool lowercase, int32_t unknown) : lowercase_(lowercase), unknown_(unknown) {}
+
+    void add(std::string_view word, int32_t id) {  // −1: an exception, in lower case
+        Chunks& chunks = id < 0 ? exceptions_ : known_;
+        const int64_t number = chunks.add(word, false);
+        chunks.begin_words(number);
+        chunks.add_word(number, id, {}, {});
+    }
+
+    // The id of a chunk if it is such a word, else −1.
+    int32_t id(std::string_view chunk) {
+        if (!std::all_of(chunk.begin(), chunk.end(), is_letter)) return -1;
+        lower_.assign(chunk);
+        for (char& byte : lower_) byte |= 0x20;
+        if (exceptions_.find(lower_, false) >= 0) return -1;
+        const int64_t number = known_.find(lowercase_ ? lower_ : chunk, false);
+        return number < 0 ? unknown_ : known_.words(known_.entry(number))->id;
+    }
+
+private:
+    bool lowercase_;
+    int32_t unknown_;
+    Chunks known_, exceptions_;
+    std::string lower_;
+};
+
+class Text {
+public:
+    Text(LineFormat format, bool lowercase, int32_t unknown, int64_t most_chunks, int64_t most_bytes)
+        : writer_(format, chunks_), plain_(lowercase, unknown), most_chunks_(most_chunks), most_bytes_(most_bytes) {}
+
+    PlainWords& plain() { return plain_; }
+
+    int64_t read(const char* text, int64_t size, int64_t threads) {
+        if (chunks_.count() > most_chunks_ || chunks_.size() > most_bytes_) chunks_.clear();
+        cut(text, size);
+        for_each_part(threads, [&](Part& part) { split(part); });
+        unknown_.clear();
+        unknown_text_.clear();
+        for (int64_t p = 0; p < parts_; ++p) {
+            for (const Missing& missing : part_[p].missing) part_[p].chunks[missing.place] = remember(missing);
+        }
+        return unknown_.size();
+    }
+
+    // One chunk a line, each preceded by whether it is the last of its line: 1 or 0.
+    const std::string& unknown() const { return unknown_text_; }
+
+    // `words`: the words of all unknown chunks, each followed by a line end; `counts`: how many each chunk has.
+    void define(std::string_view words, const int32_t* ids, const int64_t* counts) {
+        for (size_t i = 0; i < unknown_.size(); ++i) {
+            chunks_.begin_words(unknown_[i]);
+            for (int64_t j = 0; j < counts[i]; ++j) {
+                const size_t end = words.find('\n');
+                writer_.add_word(unknown_[i], *ids++, words.substr(0, end));
+                words.remove_prefix(end + 1);
+            }
+        }
+    }
+
+    void find_words(int64_t threads) {
+        for_each_part(threads, [&](Part& part) { find_words(part); });
+        ids_.clear();
+        ends_.clear();
+        for (int64_t p = 0; p < parts_; ++p) {
+            Part& part = part_[p];
+            part.first_word = ids_.size();
+            ids_.insert(ids_.end(), part.ids.begin(), part.ids.end());
+            for (const int64_t end : part.line_words) ends_.push_back(part.first_word + end);
+        }
+    }
+
+    const std::vector<int32_t>& ids() const { return ids_; }
+    const std::vector<int64_t>& ends() const { return ends_; }
+
+    void write(const float* scores, const double* distances, Builder builder, int64_t threads) {
+        for_each_part(threads, [&](Part& part) {
+            Constituents constituents;
+            part.out.clear();
+            int64_t begin = 0;
+            for (const int64_t end : part.line_words) {
+                const int64_t first = part.first_word + begin;
+                if (end > begin) constituents.build(scores + first, end - begin, builder, writer_.wants_ends());
+                writer_.write(part.out, part.words.data() + begin, end - begin, constituents,
+                              distances ? distances + first : nullptr);
+                part.out.add('\n');
+                begin = end;
+            }
+        });
+    }
+
+    int64_t parts() const { return parts_; }
+    const Output& output(int64_t part) const { return part_[part].out; }
+
+private:
+    void cut(const char* text, int64_t size) {
+        parts_ = 0;
+        for (const char *begin = text, *last = text + size; begin < last; ++parts_) {
+            const char* end = begin + std::min<int64_t>(PART, last - begin) - 1;
+            end = static_cast<const char*>(std::memchr(end, '\n', last - end));
+            end = end ? end + 1 : last;
+            if (parts_ == static_cast<int64_t>(part_.size())) part_.emplace_back();
+            part_[parts_].begin = begin;
+            part_[parts_].end = begin = end;
+        }
+    }
+
+    template <class Work>
+    void for_each_part(int64_t threads, const Work& work) {
+        std::atomic<int64_t> next{0};
+        threads = std::min(threads, parts_);
+        parallel(threads, threads, 1, [&](int64_t, int64_t) {
+            for (int64_t p = next++; p < parts_; p = next++) work(part_[p]);
+        });
+    }
+
+    void split(Part& part) const {
+        part.chunks.clear();
+        part.line_chunks.clear();
+        part.missing.clear();
+        const char* at = part.begin;
+        // The white space from `at` on; stops at a line end.
+        const auto skip = [&] {
+            while (at < part.end && *at != '\n') {
+                const int64_t size = may_be_white(*at) ? white_space(at, part.end) : 0;
+                if (size == 0) return;
+                at += size;
+            }
+        };
+        while (at < part.end) {
+            skip();
+            while (at < part.end && *at != '\n') {
+                const char* begin = at++;
+                while (at < part.end && !(may_be_white(*at) && white_space(at, part.end))) ++at;
+                const std::string_view chunk(begin, at - begin);
+                skip();
+                const bool is_last = at == part.end || *at == '\n';
+                const int64_t number = chunks_.find(chunk, is_last);
+                if (number < 0) part.missing.push_back({int64_t(part.chunks.size()), chunk, is_last});
+                part.chunks.push_back(number);
+            }
+            if (at < part.end) ++at;
+            part.line_chunks.push_back(part.chunks.size());
+        }
+    }
+
+    int64_t remember(const Missing& missing) {
+        int64_t number = chunks_.find(missing.chunk, missing.is_last);
+        if (number >= 0) return number;
+        number = chunks_.add(missing.chunk, missing.is_last);
+        if (const int32_t id = plain_.id(missing.chunk); id >= 0) {
+            chunks_.begin_words(number);
+            writer_.add_word(number, id, missing.chunk);
+        } else {
+            unknown_.push_back(number);
+            unknown_text_ += missing.is_last ? '1' : '0';
+            unknown_text_ += missing.chunk;
+            unknown_text_ += '\n';
+        }
+        return number;
+    }
+
+    void find_words(Part& part) const {
+        part.words.clear();
+        part.line_words.clear();
+        part.ids.clear();
+        int64_t chunk = 0;
+        for (const int64_t end : part.line_chunks) {
+            for (; chunk < end; ++chunk) {
+                const Chunks::Entry& entry = chunks_.entry(part.chunks[chunk]);
+                for (int64_t i = 0; i < entry.words; ++i) {
+                    part.words.push_back(entry.first_word + i);
+                    part.ids.push_back(chunks_.words(entry)[i].id);
+                }
+            }
+            part.line_words.push_back(part.words.size());
+        }
+    }
+
+    Chunks chunks_;
+    LineWriter writer_;
+    PlainWords plain_;
+    const int64_t most_chunks_, most_bytes_;
+    std::vector<Part> part_;
+    int64_t parts_ = 0;
+    std::vector<int64_t> unknown_;
+    std::string unknown_text_;
+    std::vector<int32_t> ids_;
+    std::vector<int64_t> ends_;
+};
+
+}  // namespace prpn

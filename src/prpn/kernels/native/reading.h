@@ -1,0 +1,149 @@
+// The reading recurrence of one layer over a whole chunk, forwards and backwards through time.
+//
+// Each thread takes some streams of the batch through all of time; for the two products of a step the threads meet and
+// share the columns, so that each keeps its part of the weights in its cache.
+//
+// States lie on one tape [h; c] of N + T rows that never moves; step t reads the window tape[t : t + N].
+//
+//     k      = m_out (x_k + W_k (m_in h_{t−1}))                  a_n = h_n · k / √H
+//     e_n    = exp(a_n − max a) / (Σ g exp(a − max a) + ε)       s_n = g_n e_n
+//     [h̃; c̃] = Σ_n (m_s s)_n [h; c]_n                            without attention [h; c]_{t−1}
+//     u      = γ LN(x_t) + β + γ' LN(W_h (m_r h̃) + b) + β'        x_t: W_i times the input
+//     c_t    = σ(u_f) c̃ + σ(u_i) tanh(u_c)                       h_t = σ(u_o) tanh(γ" LN(c_t) + β")
+//
+// Backwards, what the N later steps want of state t is gathered instead of scattered, ∂a being the scores' gradient:
+//
+//     ∂[h; c]_t = ∂tape_t + Σ_{j=1}^{N} ((m_s s)^{t+j}_{N−j} ∂[h̃; c̃]_{t+j} + ∂a^{t+j}_{N−j} [k_{t+j}; 0])
+//                 + [m_in W_kᵀ ∂k_{t+1}; 0]
+//
+// Gates are not kept: backwards they are computed again from x_t and LN(W_h …), which are, and the gradients of those two
+// take their places.
+//
+//     # T steps, B batch, N slots, H hidden; oldest slot first
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "attention.h"
+#include "normalise.h"
+#include "product.h"
+#include "random.h"
+#include "threads.h"
+
+// Mirrors kernels/native_recurrence.py, field by field. Masks that a rate of 0 switches off are not drawn.
+struct Reading {
+    int64_t steps, batch, slots, hidden, key_stride, threads;
+    int32_t released, bf16, attends, keeps_past_gradient;
+    float* gate_inputs;                                                // (T, B, 4H): x
+    const float *key_inputs, *gates;                                   // (T, B, H), (T, B, N)
+    const float *key_weight, *input_gain, *input_shift;                // (H, H) by key_stride, (4H), (4H)
+    const float *hidden_weight, *hidden_bias;                          // (4H, H), (4H)
+    const float *hidden_gain, *hidden_shift, *cell_gain, *cell_shift;  // (4H), (4H), (H), (H)
+    const float* recurrent_mask;                                       // (H), or none
+    uint64_t key_in_seed, key_out_seed, attention_seed;
+    float key_rate, attention_rate;
+    float* tape;                                                              // (N + T, B, 2H): [h; c]
+    float *summaries, *keys;                                                  // (T, B, 2H): [h̃; c̃], (T, B, H)
+    float *relative, *attention, *kept;                                       // (T, B, N): e, s, m_s s
+    float* normed;                                                            // (T, B, 4H): LN(W_h (m_r h̃) + b)
+    float *input_mean, *input_scale, *hidden_scale, *cell_mean, *cell_scale;  // (T, B)
+    // Backward pass. ∂x replaces x and ∂(W_h h̃) the normed products.
+    const float* d_tape;                                        // (N + T, B, 2H)
+    float *d_past, *d_gates, *d_keys, *d_scores, *d_summaries;  // (N, B, 2H), …, (T, B, 2H)
+    float *d_input_gain, *d_shift;                              // β and β' have the same gradient
+    float *d_hidden_bias, *d_hidden_gain, *d_cell_gain, *d_cell_shift;
+};
+
+namespace prpn {
+
+// What a thread needs for its streams, and the rows of arrays as its steps see them.
+class Walk {
+public:
+    Walk(const Reading& r, int64_t part, int64_t parts, const Packed& key, const Packed& hidden, float* buffer)
+        : r(r),
+          streams(r.batch, part, parts),
+          begin(streams.begin),
+          end(streams.end),
+          H(r.hidden),
+          N(r.slots),
+          key_weight(key),
+          hidden_weight(hidden),
+          key_panels(key.panels(), part, parts),
+          hidden_panels(hidden.panels(), part, parts),
+          buffer(buffer),
+          key_in(r.key_in_seed, r.key_rate),
+          key_out(r.key_out_seed, r.key_rate),
+          attention(N, H, 2 * H, Dropout(r.attention_seed, r.attention_rate)),
+          row_scratch(4 * H) {}
+
+protected:
+    const Reading& r;
+    const Share streams;
+    const int64_t begin, end, H, N;
+    const Packed &key_weight, &hidden_weight;
+    const Share key_panels, hidden_panels;
+    float* const buffer;  // (B, H), shared by all threads
+    const Dropout key_in, key_out;
+    Attention attention;
+    std::vector<float> row_scratch;
+    ProductScratch scratch;
+
+    // The gates of one place, from the two parts of u.
+    class Update {
+    public:
+        Update(const Walk& walk, int64_t at)
+            : r(walk.r),
+              H(walk.H),
+              x(r.gate_inputs + at * 4 * H),
+              normed(r.normed + at * 4 * H),
+              mean(r.input_mean[at]),
+              inverse(1.0f / r.input_scale[at]) {}
+
+        Vector write(int64_t i, int64_t n) const { return sigmoid(at(i, n)); }
+        Vector keep(int64_t i, int64_t n) const { return sigmoid(at(H + i, n)); }
+        Vector candidate(int64_t i, int64_t n) const { return hyperbolic_tangent(at(2 * H + i, n)); }
+        Vector show(int64_t i, int64_t n) const { return sigmoid(at(3 * H + i, n)); }
+        Vector input_normed(int64_t i, int64_t n) const { return (load(x + i, n) - mean) * inverse; }
+        Vector hidden_normed(int64_t i, int64_t n) const { return load(normed + i, n); }
+
+    private:
+        const Reading& r;
+        const int64_t H;
+        const float *x, *normed;
+        const float mean, inverse;
+
+        Vector at(int64_t i, int64_t n) const {
+            return input_normed(i, n) * load(r.input_gain + i, n) + load(r.input_shift + i, n) +
+                   hidden_normed(i, n) * load(r.hidden_gain + i, n) + load(r.hidden_shift + i, n);
+        }
+    };
+
+    int64_t place(int64_t t, int64_t b) const { return t * r.batch + b; }
+    float* state(int64_t row, int64_t b) const { return r.tape + place(row, b) * 2 * H; }
+
+    // C (B, N) += A (B, K) · W by all threads together, once all rows of A and C are there
+    void multiply(const float* a, int64_t a_stride, const Packed& w, Share panels, float* c, int64_t c_stride) {
+        wait_for_all();
+        product(a, a_stride, r.batch, w, panels, c, c_stride, scratch);
+        wait_for_all();
+    }
+
+    // to = from · mask for one row
+    void masked(const Dropout& dropout, int64_t place, const float* from, float* to) const {
+        if (!dropout.active()) {
+            if (from != to) std::memcpy(to, from, H * sizeof(float));
+            return;
+        }
+        const Dropout::Row row = dropout.row(place);
+        each_vector(H, [&](int64_t i, int64_t n) { store(to + i, load(from + i, n) * row.factors(i), n); });
+    }
+
+    void recurrent_masked(const float* from, float* to) const {
+        each_vector(H, [&](int64_t i, int64_t n) {
+            store(to + i, r.recurrent_mask ? load(from + i, n) * load(r.recurrent_mask + i, n) : load(from + i, n), n);
+        });
+    }
+};
+
+}  // namespace prpn

@@ -1,0 +1,86 @@
+// The reading recurrence forwards; reading.h has the mathematics.
+#include "api.h"
+#include "reading.h"
+
+using namespace prpn;
+
+namespace {
+
+class Forward : Walk {
+public:
+    using Walk::Walk;
+
+    void run() {
+        for (int64_t t = 0; t < r.steps; ++t) {
+            if (r.attends) make_keys(t);
+            for (int64_t b = begin; b < end; ++b) {
+                if (r.attends) attend(t, b);
+                else std::memcpy(r.summaries + place(t, b) * 2 * H, state(N + t - 1, b), 2 * H * sizeof(float));
+            }
+            for (int64_t b = begin; b < end; ++b) {
+                recurrent_masked(r.summaries + place(t, b) * 2 * H, buffer + b * H);
+                std::memcpy(r.normed + place(t, b) * 4 * H, r.hidden_bias, 4 * H * sizeof(float));
+            }
+            multiply(buffer, H, hidden_weight, hidden_panels, r.normed + place(t, 0) * 4 * H, 4 * H);
+            for (int64_t b = begin; b < end; ++b) update(t, b);
+        }
+    }
+
+private:
+    void make_keys(int64_t t) {
+        const int64_t first = place(t, begin) * H;
+        std::memcpy(r.keys + first, r.key_inputs + first, (end - begin) * H * sizeof(float));
+        for (int64_t b = begin; b < end; ++b) masked(key_in, place(t, b), state(N + t - 1, b), buffer + b * H);
+        multiply(buffer, H, key_weight, key_panels, r.keys + place(t, 0) * H, H);
+        for (int64_t b = begin; b < end; ++b) {
+            float* key = r.keys + place(t, b) * H;
+            masked(key_out, place(t, b), key, key);
+        }
+    }
+
+    void attend(int64_t t, int64_t b) {
+        const int64_t at = place(t, b);
+        attention.forward(
+            at, r.keys + at * H, r.gates + at * N, [&](int64_t n) { return state(t + n, b); }, r.relative + at * N,
+            r.attention + at * N, r.kept + at * N, r.summaries + at * 2 * H);
+    }
+
+    void update(int64_t t, int64_t b) {
+        const int64_t at = place(t, b);
+        float *normed = r.normed + at * 4 * H, *now = state(N + t, b), *cell = now + H, *shown = row_scratch.data();
+        const float* cell_summary = r.summaries + at * 2 * H + H;
+        const Spread input_spread = spread_of(r.gate_inputs + at * 4 * H, 4 * H, r.released);
+        r.input_mean[at] = input_spread.mean;
+        r.input_scale[at] = input_spread.scale;
+        const Spread spread = spread_of(normed, 4 * H, r.released);
+        r.hidden_scale[at] = spread.scale;
+        const float inverse = 1.0f / spread.scale;
+        each_vector(4 * H,
+                    [&](int64_t i, int64_t n) { store(normed + i, (load(normed + i, n) - spread.mean) * inverse, n); });
+        const Update u(*this, at);
+        each_vector(H, [&](int64_t i, int64_t n) {
+            store(cell + i, u.keep(i, n) * load(cell_summary + i, n) + u.write(i, n) * u.candidate(i, n), n);
+            store(shown + i, u.show(i, n), n);
+        });
+        const Spread cell_spread = spread_of(cell, H, r.released);
+        r.cell_mean[at] = cell_spread.mean;
+        r.cell_scale[at] = cell_spread.scale;
+        const float cell_inverse = 1.0f / cell_spread.scale;
+        each_vector(H, [&](int64_t i, int64_t n) {
+            const Vector y = (load(cell + i, n) - cell_spread.mean) * cell_inverse;
+            const Vector seen = hyperbolic_tangent(y * load(r.cell_gain + i, n) + load(r.cell_shift + i, n));
+            store(now + i, load(shown + i, n) * seen, n);
+        });
+    }
+};
+
+}  // namespace
+
+PRPN_API void prpn_reading_forward(const Reading* reading) {
+    const Reading& r = *reading;
+    const Format format = format_of(r.bf16);
+    const Packed hidden(r.hidden_weight, r.hidden, 4 * r.hidden, 1, r.hidden, format, r.threads);
+    const Packed key(r.key_weight, r.hidden, r.attends ? r.hidden : 0, 1, r.key_stride, format, r.threads);
+    std::vector<float> buffer(r.batch * r.hidden);
+    team(r.threads, [&](int64_t part, int64_t parts) { Forward(r, part, parts, key, hidden, buffer.data()).run(); });
+}
