@@ -41,7 +41,7 @@ test-without-compiler: build/bare
 	PYTHONPATH=build/bare $(BIN)/python -m pytest tests/kernels tests/cli tests/model tests/parsing
 
 # The native core with every memory access and every undefined operation checked, its tests with threads included.
-SANITIZERS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+SANITIZERS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 build/sanitized: $(STAMP) $(PACKAGE)
 	rm -rf $@ build/lib* build/temp* build/bdist*
 	CFLAGS='$(SANITIZERS)' CXXFLAGS='$(SANITIZERS)' LDFLAGS='$(SANITIZERS)' $(INSTALL) --no-deps --target $@ .

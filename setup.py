@@ -15,7 +15,7 @@ INSTRUCTION_SETS = {
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mprefer-vector-width=512"],
 }
 INSTRUCTION_SETS["amx"] = [*INSTRUCTION_SETS["avx512"], "-mamx-tile", "-mamx-bf16"]
-FLAGS = ["-std=c++17", "-O3", "-Wall", "-Wextra", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden"]
+FLAGS = ["-std=c++17", "-O3", "-g0", "-Wall", "-Wextra", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden"]
 
 setup(
     ext_modules=[
