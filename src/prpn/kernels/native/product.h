@@ -2,8 +2,8 @@
 //
 //     A (rows, K) · W (K, N),    W packed as panels of PANEL columns, the last one filled up with zeros
 //
-// A panel stays in the cache while it meets all rows, so each weight is fetched once a call, and a tile of C stays in
-// registers while K is run through. In bf16 both factors are rounded to the 8 leading bits of their mantissa and the
+// A panel stays in the cache while it meets all rows, so each weight is fetched once a call, and while the one before it
+// is worked on; a tile of C stays in registers while K is run through, which is done in stages where K is large. In bf16 both factors are rounded to the 8 leading bits of their mantissa and the
 // sums are fp32: in AMX tiles where the processor has them, else by widening, which gives the same products.
 //
 //     fp32        panel[k][column]                            floats
@@ -13,8 +13,8 @@
 
 #include <array>
 #include <utility>
-#include <vector>
 
+#include "aligned.h"
 #include "threads.h"
 #include "tiles.h"
 #include "vector.h"
@@ -90,19 +90,30 @@ public:
 private:
     int64_t depth_, columns_, panels_, panel_size_;
     Format format_;
-    std::vector<float> floats_;
-    std::vector<uint16_t> halves_;
+    Aligned<float> floats_;
+    Aligned<uint16_t> halves_;
 };
 
 // As many rows at once as leave registers for their sums: 24 of 32 with AVX-512, 12 of 16 with AVX2.
 constexpr int64_t MOST_ROWS = WIDTH == 16 ? 12 : 6;
 
+// Rows of a panel that meet all rows of A before the next: with 64 rows of A they fill a third of a cache of 1 MiB.
+constexpr int64_t STAGE = 1280;
+
+// What will be needed next: `step` numbers of it are fetched for each k.
+template <class Weight>
+struct Ahead {
+    const Weight* from;
+    int64_t step;
+};
+
 // C (ROWS, columns ≤ PANEL) += A (ROWS, K) · panel.
 template <int64_t ROWS, class Weight>
-void meet_panel(const float* a, int64_t a_stride, const Weight* panel, int64_t depth, float* c, int64_t c_stride,
-                int64_t columns) {
+void meet_panel(const float* a, int64_t a_stride, const Weight* panel, int64_t depth, Ahead<Weight> ahead, float* c,
+                int64_t c_stride, int64_t columns) {
     Vector sums[ROWS][2] = {};
     for (int64_t k = 0; k < depth; ++k) {
+        __builtin_prefetch(ahead.from + k * ahead.step, 0, 2);
         const Vector left = load_weights(panel + k * PANEL), right = load_weights(panel + k * PANEL + WIDTH);
 #pragma GCC unroll 12
         for (int64_t row = 0; row < ROWS; ++row) {
@@ -129,20 +140,20 @@ constexpr auto by_rows(std::index_sequence<LESS_ONE...>) {
 }
 
 template <class Weight>
-void meet_panel(int64_t rows, const float* a, int64_t a_stride, const Weight* panel, int64_t depth, float* c,
-                int64_t c_stride, int64_t columns) {
+void meet_panel(int64_t rows, const float* a, int64_t a_stride, const Weight* panel, int64_t depth, Ahead<Weight> ahead,
+                float* c, int64_t c_stride, int64_t columns) {
     constexpr auto functions = by_rows<Weight>(std::make_index_sequence<MOST_ROWS>());
-    functions[rows - 1](a, a_stride, panel, depth, c, c_stride, columns);
+    functions[rows - 1](a, a_stride, panel, depth, ahead, c, c_stride, columns);
 }
 
 // The rounded rows of A, kept between calls so that no memory is asked for in a loop over time.
 struct ProductScratch {
-    std::vector<uint16_t> halves;
-    std::vector<float> rounded;
+    Aligned<uint16_t> halves;
+    Aligned<float> rounded;
 };
 
 inline void product_in_tiles(const float* a, int64_t a_stride, int64_t rows, const Packed& w, Share panels, float* c,
-                             int64_t c_stride, std::vector<uint16_t>& halves) {
+                             int64_t c_stride, Aligned<uint16_t>& halves) {
     const int64_t depth = Tiles::padded(w.depth());
     halves.assign(depth * Tiles::padded_rows(rows), 0);
     for (int64_t row = 0; row < rows; ++row) {
@@ -152,6 +163,27 @@ inline void product_in_tiles(const float* a, int64_t a_stride, int64_t rows, con
     for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
         const int64_t first = panel * Tiles::PANEL, columns = std::min(Tiles::PANEL, w.columns() - first);
         tiles.meet_panel(halves.data(), depth, rows, w.halves(panel), c + first, c_stride, columns);
+    }
+}
+
+template <class WeightsOf>
+void product_in_panels(const float* a, int64_t a_stride, int64_t rows, const Packed& w, Share panels,
+                       const WeightsOf& weights_of, float* c, int64_t c_stride) {
+    const int64_t blocks = (rows + MOST_ROWS - 1) / MOST_ROWS, stages = (w.depth() + STAGE - 1) / STAGE;
+    const int64_t step = PANEL / blocks;
+    for (int64_t stage = 0; stage < stages; ++stage) {
+        const int64_t top = stage * w.depth() / stages, depth = (stage + 1) * w.depth() / stages - top;
+        for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
+            const int64_t first = panel * PANEL, columns = std::min(PANEL, w.columns() - first);
+            const auto* weights = weights_of(panel) + top * PANEL;
+            const auto* next = weights_of(panel + 1 < panels.end ? panel + 1 : panels.begin) + top * PANEL;
+            for (int64_t block = 0; block < blocks; ++block) {
+                const int64_t begin = block * rows / blocks, end = (block + 1) * rows / blocks;
+                meet_panel(end - begin, a + begin * a_stride + top, a_stride, weights, depth,
+                           Ahead<std::decay_t<decltype(*next)>>{next + block * depth * step, step},
+                           c + begin * c_stride + first, c_stride, columns);
+            }
+        }
     }
 }
 
@@ -173,19 +205,10 @@ inline void product(const float* a, int64_t a_stride, int64_t rows, const Packed
         a = scratch.rounded.data();
         a_stride = w.depth();
     }
-    const int64_t blocks = (rows + MOST_ROWS - 1) / MOST_ROWS;
-    for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-        const int64_t first = panel * PANEL, columns = std::min(PANEL, w.columns() - first);
-        for (int64_t block = 0; block < blocks; ++block) {
-            const int64_t begin = block * rows / blocks, end = (block + 1) * rows / blocks;
-            const float* from = a + begin * a_stride;
-            float* to = c + begin * c_stride + first;
-            if (w.format() == Format::FP32) {
-                meet_panel(end - begin, from, a_stride, w.floats(panel), w.depth(), to, c_stride, columns);
-            } else {
-                meet_panel(end - begin, from, a_stride, w.halves(panel), w.depth(), to, c_stride, columns);
-            }
-        }
+    if (w.format() == Format::FP32) {
+        product_in_panels(a, a_stride, rows, w, panels, [&](int64_t panel) { return w.floats(panel); }, c, c_stride);
+    } else {
+        product_in_panels(a, a_stride, rows, w, panels, [&](int64_t panel) { return w.halves(panel); }, c, c_stride);
     }
 }
 
