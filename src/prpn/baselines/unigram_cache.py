@@ -22,12 +22,10 @@ import numpy as np
 
 from prpn.baselines.ngram import Floats, Ids, Tokens
 from prpn.errors import ConfigError
+from prpn.language.mixture import best_weight, mixed
 
 SIZES = (25, 50, 75, 100, 150, 200, 300, 400, 500, 1000, 2000)
 """Tried by default: what lies beyond is far from the best for text of any kind that we know."""
-_LARGEST_EXPONENT = 700.0
-"""exp of more than this is no longer a float."""
-_HALVINGS = 40
 
 
 @dataclass(frozen=True)
@@ -46,12 +44,9 @@ class UnigramCache:
 
     def mixed(self, log_probabilities: Floats, tokens: Tokens) -> Floats:
         """Give ln p of each token by the model and the cache together, from ln p by the model alone."""
-        if not self.weight or not len(tokens):
-            return log_probabilities.copy()
         cached = cache_log_probabilities(tokens, self.size, self.decaying)
-        mixed = np.logaddexp(np.log1p(-self.weight) + log_probabilities, np.log(self.weight) + cached)
-        mixed[0] = log_probabilities[0]  # there is no cache yet
-        return mixed
+        cached[:1] = log_probabilities[:1]  # there is no cache yet
+        return mixed(log_probabilities, cached, self.weight)
 
 
 def tune_cache(
@@ -64,7 +59,7 @@ def tune_cache(
     caches = []
     for size, fades in product(sizes, decaying):
         cached = cache_log_probabilities(tokens, size, fades)
-        caches.append(UnigramCache(size, _best_weight(log_probabilities[1:], cached[1:]), fades))
+        caches.append(UnigramCache(size, best_weight(log_probabilities[1:], cached[1:]), fades))
     return max(caches, key=lambda cache: float(cache.mixed(log_probabilities, tokens).sum()))
 
 
@@ -109,16 +104,3 @@ def _faded(tokens: Tokens, size: int) -> Floats:
     earlier = np.zeros(len(tokens))
     earlier[position[1:]] = fading(1) * sums[:-1]
     return earlier
-
-
-def _best_weight(log_probabilities: Floats, cached: Floats) -> float:
-    """Find the λ of greatest likelihood: Σ ln(1 − λ + λ p_cache / p_model) is concave, so halve to where it is flat."""
-    gain = np.exp((cached - log_probabilities).clip(max=_LARGEST_EXPONENT)) - 1
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if np.sum(gain / (1 + middle * gain)) > 0:
-            low = middle
-        else:
-            high = middle
-    return low

@@ -9,7 +9,7 @@ each of which starts without context: faster, slightly pessimistic, and always c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -17,10 +17,11 @@ from torch import Tensor
 
 from prpn.config import TrainingConfig
 from prpn.model import PRPN
+from prpn.model.layers import select_rows
 from prpn.text.batches import Batch
 from prpn.text.corpus import Corpus
 from prpn.text.vocabulary import Vocabulary
-from prpn.training.data import Batches, evaluation_batches
+from prpn.training.data import evaluation_batches
 
 CHUNK = 128
 """Tokens read at once; any other number gives the same result."""
@@ -64,17 +65,30 @@ def on_device(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tenso
     return torch.from_numpy(batch.inputs).to(device), torch.from_numpy(batch.targets).to(device), mask
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What a batch came to: at every counted token, in reading order, what it was predicted from and how badly."""
+
+    features: Tensor  # (R, E)
+    tokens: Tensor  # (R,)
+    losses: Tensor  # (R,), in nats
+
+
 @torch.no_grad()
-def token_losses(network: PRPN, batches: Batches, device: torch.device) -> Iterator[Tensor]:
-    """Nats of each counted token, a tensor a batch, in reading order."""
+def readings(network: PRPN, batches: Iterable[Batch], device: torch.device) -> Iterator[Reading]:
+    """Read batch after batch, carrying the state."""
     network.eval()
     state = None
-    for index in range(len(batches)):
-        batch = batches[index]
+    for batch in batches:
         inputs, targets, mask = on_device(batch, device)
         output = network(inputs, None if batch.fresh else state, mask)
         state = output.state
-        yield network.token_losses(output, targets, mask)
+        yield Reading(output.features, select_rows(targets, mask), network.token_losses(output, targets, mask))
+
+
+def token_losses(network: PRPN, batches: Iterable[Batch], device: torch.device) -> Iterator[Tensor]:
+    """Nats of each counted token, a tensor a batch, in reading order."""
+    return (reading.losses for reading in readings(network, batches, device))
 
 
 def score(
