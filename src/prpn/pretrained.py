@@ -1,7 +1,7 @@
 """A trained model, read from its folder: text in, language scores, distances and trees out.
 
     model = prpn.load("runs/mine")
-    model.distances("the old man sat on the bench"), model.parse("…"), model.perplexity("…")
+    model.distances("the old man sat on the bench"), model.parse("…"), model.perplexity("…"), model.score("…")
     prpn.evaluate(model, "treebank.mrg")
 
 Text is tokenised as the training text was; a list of strings is taken as tokens.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +19,18 @@ from numpy.typing import NDArray
 
 from prpn.config import Recipe, read_saved_recipe
 from prpn.errors import InputError
+from prpn.language.cache_pointer import CachePointer
+from prpn.language.surprisal import ScoredToken, scored_tokens, summary
 from prpn.model import PRPN
 from prpn.parsing.parser import Parser
 from prpn.text.cache import default_cache
-from prpn.text.corpus import Progress, closed_lines, encode
+from prpn.text.corpus import Corpus, Progress, encode
+from prpn.text.files import place_of, read_pieces
+from prpn.text.lines import Pieces, numbered_lines
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import arrays_of, load_weights, read_tensors
-from prpn.training.data import evaluation_batches
-from prpn.training.evaluate import CHUNK, LanguageScore, perplexity_of, score, token_losses
+from prpn.training.evaluate import LanguageScore, score
 from prpn.trees import Builder, Tree
 from prpn.trees.cleaning import Cleaning, load_treebank
 from prpn.trees.evaluation import Evaluation, evaluate_parsers
@@ -68,20 +72,41 @@ class Model:
 
     def perplexity(self, text: str) -> float:
         """Perplexity of a text, one sentence a line."""
-        pieces = ((number, line, True) for number, line in enumerate(text.removesuffix("\n").split("\n"), 1))
-        lines = closed_lines([pieces], self._tokenizer)
-        ids = np.array([i for tokens in lines for i in self.vocabulary.encode(tokens)], dtype=np.int32)
-        if len(ids) == 0:
+        alone, _ = summary(self.score(text), self._tokenizer.by_character)
+        if alone.tokens == 0:
             raise InputError("text", "no token in it", "give at least one word")
-        batches = evaluation_batches(self.recipe.training, self.vocabulary, ids, 1, CHUNK)
-        losses = token_losses(self.network, batches, self.network.decoder.bias.device)
-        return perplexity_of(sum(batch.cpu().double().sum().item() for batch in losses) / len(ids))
+        return alone.perplexity
+
+    def score(self, text: str, cache: CachePointer | None = None) -> list[ScoredToken]:
+        """The surprisal of every token of a text, one sentence a line; `</s>` closes each."""
+        pieces = ((number, line, True) for number, line in enumerate(text.removesuffix("\n").split("\n"), 1))
+        return list(self._scored(pieces, self._tokenizer, cache))
+
+    def score_tokens(
+        self, path: str, tokenized: bool = False, cache: CachePointer | None = None
+    ) -> Iterator[ScoredToken]:
+        """The surprisal of every token of a file, read bit by bit."""
+        scored = self._scored(read_pieces(path), Tokenizer(self.recipe.text, tokenized), cache)
+        first = next(scored, None)
+        if first is None:
+            raise InputError(place_of(path), "no token in it", "give a text with one sentence a line")
+        return chain([first], scored)
 
     def score_file(self, path: str, tokenized: bool = False, progress: Progress | None = None) -> LanguageScore:
         """Perplexity, bits per character and counts of a file, read as `protocol` says."""
-        tokenizer = Tokenizer(self.recipe.text, tokenized)
-        corpus = encode([path], tokenizer, self.vocabulary, default_cache())
+        return self.score_corpus(self.encode_file(path, tokenized), progress)
+
+    def score_corpus(self, corpus: Corpus, progress: Progress | None = None) -> LanguageScore:
+        """The same of a text that is encoded already."""
         return score(self.network, corpus, self.vocabulary, self.recipe.training, progress=progress)
+
+    def encode_file(self, path: str, tokenized: bool = False) -> Corpus:
+        """A file as the numbers of its tokens."""
+        return encode([path], Tokenizer(self.recipe.text, tokenized), self.vocabulary, default_cache())
+
+    def _scored(self, pieces: Pieces, tokenizer: Tokenizer, cache: CachePointer | None) -> Iterator[ScoredToken]:
+        lines = numbered_lines([pieces], tokenizer)
+        return scored_tokens(self.network, self.vocabulary, self.recipe.training, lines, cache)
 
 
 def load(folder: str | Path) -> Model:

@@ -1,4 +1,4 @@
-"""Verbs of the language model: train, perplexity, info."""
+"""Verbs of the language model: train, info."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prpn.cli.options import Device, Json, Tokenized, TrainedModel, app, print_json
+from prpn.cli.options import Device, Json, Tokenized, app, print_json
 
 
 @app.command(no_args_is_help=True)
@@ -77,39 +77,6 @@ def train(
         print(
             f"validation perplexity {figures['perplexity']:.2f}, {figures['bits_per_character']:.4f} bits a character"
         )
-
-
-@app.command(no_args_is_help=True)
-def perplexity(
-    file: Annotated[str, typer.Argument(help="Text to score, one sentence a line; `-`, .gz and .xz work.")],
-    model: TrainedModel,
-    tokenized: Tokenized = False,
-    device: Device = "cpu",
-    as_json: Json = False,
-) -> None:
-    """Measure how well a model predicts a text.
-
-    The text is read as one stream with the state carried from its first token to its last; a model that was trained
-    sentence by sentence reads it so. Every token and every line end is counted once. Words the model does not know are
-    scored as `<unk>` and counted. Bits per character count the tokenised text, spaces and line ends included.
-    """
-    from prpn.pretrained import load
-    from prpn.report.progress import counting
-    from prpn.training.record import protocol, score_json
-    from prpn.training.run import usable_device
-
-    trained = load(model)
-    trained.network.to(usable_device(device))
-    with counting(f"scoring {file}", None, as_json) as progress:
-        result = trained.score_file(file, tokenized, progress)
-    if as_json:
-        print_json(score_json(result) | {"characters": result.characters, "protocol": protocol(trained.recipe)})
-        return
-    share = result.unknown / result.tokens
-    print(f"perplexity          {result.perplexity:.2f}")
-    print(f"bits per character  {result.bits_per_character:.4f}")
-    print(f"tokens              {result.tokens:,} ({protocol(trained.recipe)})")
-    print(f"unknown             {result.unknown:,} ({share:.2%}, scored as <unk>)")
 
 
 @app.command(no_args_is_help=True)

@@ -117,13 +117,20 @@ class SentenceBatches(_Batches):
         first = int(self._order[index]) * self._batch_size
         begins = self._begins[first : first + self._batch_size]  # (B,)
         lengths = self._lengths[first : first + self._batch_size]  # (B,)
-        rows = np.arange(lengths.max())[:, None]  # (T, 1)
-        mask = rows < lengths  # (T, B)
-        positions = np.where(mask, begins + rows, 0)  # (T, B)
-        targets = np.where(mask, self._ids[positions].astype(np.int64), self._end_token)  # (T, B)
-        inputs = np.where(mask, np.roll(targets, 1, axis=0), self._end_token)  # (T, B)
-        inputs[0] = self._start_token
-        return Batch(inputs, targets, _unless_all(mask), fresh=True)
+        return sentence_batch(self._ids, begins, lengths, self._start_token, self._end_token)
+
+
+def sentence_batch(
+    ids: NDArray[Any], begins: NDArray[Any], lengths: NDArray[Any], start_token: int, end_token: int
+) -> Batch:
+    """Sentences that begin at these places of a text, side by side (B of them)."""
+    rows = np.arange(lengths.max())[:, None]  # (T, 1)
+    mask = rows < lengths  # (T, B)
+    positions = np.where(mask, begins + rows, 0)  # (T, B)
+    targets = np.where(mask, ids[positions].astype(np.int64), end_token)  # (T, B)
+    inputs = np.where(mask, np.roll(targets, 1, axis=0), end_token)  # (T, B)
+    inputs[0] = start_token
+    return Batch(inputs, targets, _unless_all(mask), fresh=True)
 
 
 def _unless_all(mask: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

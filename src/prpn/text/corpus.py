@@ -4,10 +4,6 @@
 
 The key is a hash of everything the ids depend on (the decompressed content, the vocabulary, the text settings), so a
 cached corpus is either the right one or not found. Text and arrays are streamed: memory does not grow with the text.
-
-The count of characters, for bits per character, is that of the tokenised text: a word's length plus one for the space
-or line end after it; `</s>` is that line end and adds none. In a character model every symbol is one character.
-Where line ends mean nothing (`text.line_ends = false`), a line end between characters is read as a space.
 """
 
 from __future__ import annotations
@@ -29,8 +25,9 @@ from prpn.errors import InputError
 from prpn.text.atomic import replacing
 from prpn.text.cache import ArrayWriter, rereadable, writable
 from prpn.text.files import place_of, read_blocks, read_pieces
-from prpn.text.tokenizer import SPACE, Tokenizer
-from prpn.text.vocabulary import END, Vocabulary
+from prpn.text.lines import closed_lines, token_lengths
+from prpn.text.tokenizer import Tokenizer
+from prpn.text.vocabulary import Vocabulary
 
 Progress = Callable[[int], object]
 """Is told how many more bytes of (decompressed) text have been read."""
@@ -149,29 +146,6 @@ def encode(
     raise InputError(str(cache), "the cache changed while it was used", "run again, or set PRPN_CACHE")
 
 
-def closed_lines(texts: Iterable[Iterable[tuple[int, str, bool]]], tokenizer: Tokenizer) -> Iterator[list[str]]:
-    """Give the tokens of every line, or of every piece of a long line, with what closes it.
-
-    A text is its pieces, as `read_pieces` gives them.
-    """
-    config = tokenizer.config
-    joins_lines = tokenizer.by_character and not config.line_ends
-    text_has_begun = False
-    for pieces in texts:
-        last = ""
-        for tokens, ends_line in tokenizer.stream(pieces):
-            if tokens:
-                if joins_lines and text_has_begun and not last:
-                    yield [SPACE]
-                last, text_has_begun = tokens[-1], True
-            if ends_line:
-                # A text may bring its own `</s>`: a line is not closed twice.
-                if config.line_ends and last != END and (last or config.blank_lines):
-                    tokens = [*tokens, END]
-                last = ""
-            yield tokens
-
-
 def _key(files: Sequence[str | Path], tokenizer: Tokenizer, vocabulary: Vocabulary) -> tuple[str, str]:
     content, sizes = hashlib.sha256(), []
     for path in files:
@@ -202,13 +176,10 @@ def _write(
             ids_writer.append(ids)
             numbers["sentences"] += int((ids == vocabulary.end).sum())
             numbers["unknown"] += int((ids == vocabulary.unknown).sum())
-            if tokenizer.by_character:
-                numbers["characters"] += len(ids)
-            else:
-                lengths = np.array(list(map(len, tokens)), dtype=np.int64) + 1
-                lengths[ids == vocabulary.end] = 0
+            lengths = token_lengths(tokens, tokenizer.by_character)
+            numbers["characters"] += int(lengths.sum())
+            if not tokenizer.by_character:
                 lengths_writer.append(lengths.clip(max=_LONGEST))
-                numbers["characters"] += int(lengths.sum())
             last = int(ids[-1])
         numbers["sentences"] += last != vocabulary.end
         ids_writer.finish()
