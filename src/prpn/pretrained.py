@@ -1,7 +1,8 @@
 """A trained model, read from its folder: text in, language scores, distances and trees out.
 
     model = prpn.load("runs/mine")
-    model.distances("the old man sat on the bench"), model.parse("…"), model.perplexity("…"), model.score("…")
+    model.distances("the old man sat on the bench"), model.parse("…")
+    model.perplexity("…"), model.score("…"), model.generate("…")
     prpn.evaluate(model, "treebank.mrg")
 
 Text is tokenised as the training text was; a list of strings is taken as tokens.
@@ -11,22 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from secrets import randbits
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prpn.config import Recipe, read_saved_recipe
-from prpn.errors import InputError
+from prpn.errors import ConfigError, InputError
 from prpn.language.cache_pointer import CachePointer
+from prpn.language.generation import Sampling, generate, prompt_tokens, written
 from prpn.language.surprisal import ScoredToken, scored_tokens, summary
 from prpn.model import PRPN
 from prpn.parsing.parser import Parser
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Corpus, Progress, encode
 from prpn.text.files import place_of, read_pieces
-from prpn.text.lines import Pieces, numbered_lines
+from prpn.text.lines import Pieces, numbered_lines, pieces_of
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import arrays_of, load_weights, read_tensors
@@ -79,8 +82,7 @@ class Model:
 
     def score(self, text: str, cache: CachePointer | None = None) -> list[ScoredToken]:
         """The surprisal of every token of a text, one sentence a line; `</s>` closes each."""
-        pieces = ((number, line, True) for number, line in enumerate(text.removesuffix("\n").split("\n"), 1))
-        return list(self._scored(pieces, self._tokenizer, cache))
+        return list(self._scored(pieces_of(text), self._tokenizer, cache))
 
     def score_tokens(
         self, path: str, tokenized: bool = False, cache: CachePointer | None = None
@@ -103,6 +105,27 @@ class Model:
     def encode_file(self, path: str, tokenized: bool = False) -> Corpus:
         """A file as the numbers of its tokens."""
         return encode([path], Tokenizer(self.recipe.text, tokenized), self.vocabulary, default_cache())
+
+    def generate(
+        self,
+        prompt: str = "",
+        tokens: int = 100,
+        *,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        seed: int | None = None,
+        unknown: bool = False,
+    ) -> str:
+        """The prompt and so many tokens after it, drawn from the model; temperature 0 takes the most probable ones."""
+        sampling = Sampling(randbits(32) if seed is None else seed, temperature, top_k, unknown)
+        return prompt + "".join(written(self.continuation(prompt, tokens, sampling), self._tokenizer, prompt))
+
+    def continuation(self, prompt: str, tokens: int, sampling: Sampling) -> Iterator[str]:
+        """So many tokens after a prompt, one by one."""
+        if tokens < 1:
+            raise ConfigError(f"{tokens} tokens to generate: give 1 or more")
+        read, by_sentence = prompt_tokens(prompt, self._tokenizer), self.recipe.training.batching == "sentences"
+        return islice(generate(self.network, self.vocabulary, read, sampling, by_sentence=by_sentence), tokens)
 
     def _scored(self, pieces: Pieces, tokenizer: Tokenizer, cache: CachePointer | None) -> Iterator[ScoredToken]:
         lines = numbered_lines([pieces], tokenizer)

@@ -37,7 +37,9 @@ def test_unknown_kernels(work: Path, prpn: Command, monkeypatch: pytest.MonkeyPa
     assert_refused(prpn("info", work / "model", "--json"), 2, "PRPN_KERNELS=gpu", "autograd, off, fp32, bf16")
 
 
-@pytest.mark.parametrize("words", [("--help",), ("train", "--help"), ("perplexity", "-h"), ("info", "-h")])
+@pytest.mark.parametrize(
+    "words", [("--help",), ("train", "--help"), ("perplexity", "-h"), ("generate", "-h"), ("info", "-h")]
+)
 def test_help(words: tuple[str, ...], prpn: Command) -> None:
     result = prpn(*words)
     assert (result.status, result.err) == (0, "")

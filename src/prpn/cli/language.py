@@ -1,13 +1,14 @@
-"""Verbs of the language model: train, info."""
+"""Verbs of the language model: train, generate, info."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from prpn.cli.options import Device, Json, Tokenized, app, print_json
+from prpn.cli.options import Device, Json, Tokenized, TrainedModel, app, print_json
 
 
 @app.command(no_args_is_help=True)
@@ -77,6 +78,56 @@ def train(
         print(
             f"validation perplexity {figures['perplexity']:.2f}, {figures['bits_per_character']:.4f} bits a character"
         )
+
+
+@app.command(no_args_is_help=True)
+def generate(
+    model: TrainedModel,
+    prompt: Annotated[str, typer.Option(help="Text to go on from; without it a new sentence begins.")] = "",
+    tokens: Annotated[int, typer.Option(metavar="N", help="How many tokens to draw, line ends included.")] = 100,
+    temperature: Annotated[
+        float, typer.Option(metavar="T", help="1: as the model has it; lower: safer; 0: always the most probable.")
+    ] = 1.0,
+    top_k: Annotated[
+        int | None, typer.Option(metavar="K", help="Draw from the K most probable tokens (default: from all).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="The same seed draws the same text.")] = None,
+    unknown: Annotated[bool, typer.Option("--unknown", help="Let `<unk>` be drawn, too.")] = False,
+    device: Device = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Draw text from a model.
+
+    It begins after a sentence end, reads the prompt, and goes on token by token with its state carried. Words are
+    joined by spaces, characters by nothing; `</s>` ends a line. Nothing else is done to undo the tokeniser: punctuation
+    keeps its spaces. `<unk>` is left out unless --unknown; the other tokens share its probability.
+
+    Example: `prpn generate --model runs/mine --prompt "the old man" --temperature 0.7 --seed 1`
+    """
+    from secrets import randbits
+
+    from prpn.language.generation import Sampling, prompt_tokens, written
+    from prpn.pretrained import load
+    from prpn.text.tokenizer import Tokenizer
+    from prpn.training.run import usable_device
+
+    sampling = Sampling(randbits(32) if seed is None else seed, temperature, top_k, unknown)
+    trained = load(model)
+    trained.network.to(usable_device(device))
+    tokenizer = Tokenizer(trained.recipe.text)
+    drawn = trained.continuation(prompt, tokens, sampling)
+    if foreign := [token for token in prompt_tokens(prompt, tokenizer) if token not in trained.vocabulary]:
+        print(f"prpn: read as <unk>: {' '.join(foreign)}", file=sys.stderr)
+    if as_json:
+        chosen = list(drawn)
+        text = prompt + "".join(written(chosen, tokenizer, prompt))
+        print_json({"text": text, "prompt": prompt, "tokens": chosen, "seed": sampling.seed})
+        return
+    last = prompt
+    print(prompt, end="", flush=True)
+    for last in written(drawn, tokenizer, prompt):
+        print(last, end="", flush=True)
+    print(end="" if last.endswith("\n") else "\n")
 
 
 @app.command(no_args_is_help=True)

@@ -45,6 +45,11 @@ def numbered_lines(texts: Iterable[Pieces], tokenizer: Tokenizer) -> Iterator[tu
             number += ends_line
 
 
+def pieces_of(text: str) -> Pieces:
+    """A string as the pieces of a file with that content."""
+    return ((number, line, True) for number, line in enumerate(text.removesuffix("\n").split("\n"), 1))
+
+
 def token_lengths(tokens: Sequence[str], by_character: bool) -> NDArray[np.int64]:
     """How many characters of the text each token stands for."""
     if by_character:
