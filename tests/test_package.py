@@ -13,11 +13,9 @@ import pytest
 import torch
 
 import prpn
-from prpn.config import Recipe
 from prpn.errors import InputError
-from prpn.model import PRPN
-from prpn.text.vocabulary import Vocabulary
-from tests.training.tiny import WORDS, recipe, run, write_text
+from tests.language.models import untrained
+from tests.training.tiny import recipe, run, write_text
 
 REPOSITORY = Path(__file__).parents[1]
 SENTENCE = "the old man sat on the bench ."
@@ -152,20 +150,9 @@ def test_perplexity_of_nothing(nothing: str, model: prpn.Model) -> None:
 
 
 def test_no_trees_without_a_parsing_network() -> None:
-    plain = untrained(recipe("model.parsing=false"), WORDS)
+    plain = untrained(recipe("model.parsing=false"))
     with pytest.raises(InputError, match=r"no parsing network; use a model with model\.parsing = true"):
         plain.parse(SENTENCE)
-
-
-def untrained(chosen: Recipe, tokens: list[str]) -> prpn.Model:
-    torch.manual_seed(0)
-    start = ["<s>"] if chosen.training.batching == "sentences" else []
-    vocabulary = Vocabulary(("<unk>", "</s>", *start, *tokens))
-    network = PRPN(chosen.model, len(vocabulary))
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.copy_(torch.randn_like(parameter))
-    return prpn.Model(chosen, vocabulary, network)
 
 
 @pytest.mark.parametrize(
@@ -195,14 +182,13 @@ def untrained(chosen: Recipe, tokens: list[str]) -> prpn.Model:
 )
 def test_perplexity_of_a_string_is_that_of_the_file(settings: tuple[str, ...], text: str, tmp_path: Path) -> None:
     chosen = recipe(*settings)
-    symbols = sorted(set("".join(WORDS)) | {"_"}) if chosen.text.tokenizer == "characters" else WORDS
-    model = untrained(chosen, symbols)
+    model = untrained(chosen)
     (tmp_path / "text.txt").write_bytes(text.encode())
     assert model.perplexity(text) == pytest.approx(model.score_file(str(tmp_path / "text.txt")).perplexity, rel=1e-6)
 
 
 def test_a_list_is_taken_as_tokens() -> None:
-    words = untrained(recipe("text.tokenizer=unicode"), WORDS)
+    words = untrained(recipe("text.tokenizer=unicode"))
     assert words.parse(["(old", "man)"]).words == ("(old", "man)")
     characters = untrained(recipe("text.tokenizer=characters"), list("abc_"))
     assert characters.parse("ab c").words == tuple("ab_c")

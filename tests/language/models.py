@@ -1,4 +1,4 @@
-"""Small networks with weights far from their first values, in float64."""
+"""Small models with weights far from their first values, and what they should say."""
 
 from __future__ import annotations
 
@@ -19,17 +19,25 @@ KINDS = {
 SENTENCE = "the old man sat on the bench ."
 
 
-def model_of(*assignments: str, seed: int = 0, precise: bool = True) -> Model:
-    chosen: Recipe = recipe(*assignments)
-    symbols = sorted(set("".join(WORDS)) | {"_"}) if chosen.text.tokenizer == "characters" else WORDS
+def model_of(*assignments: str, precise: bool = True) -> Model:
+    model = untrained(recipe(*assignments))
+    if precise:
+        model.network.double()
+    return model
+
+
+def untrained(chosen: Recipe, tokens: list[str] | None = None) -> Model:
+    """A model of these tokens; without any, of the words, or the characters, that the small texts have."""
+    if tokens is None:
+        tokens = sorted(set("".join(WORDS)) | {"_"}) if chosen.text.tokenizer == "characters" else WORDS
     start = ["<s>"] if chosen.training.batching == "sentences" else []
-    vocabulary = Vocabulary(("<unk>", "</s>", *start, *symbols))
-    torch.manual_seed(seed)
+    vocabulary = Vocabulary(("<unk>", "</s>", *start, *tokens))
+    torch.manual_seed(0)
     network = PRPN(chosen.model, len(vocabulary))
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.7)
-    return Model(chosen, vocabulary, network.double() if precise else network)
+    return Model(chosen, vocabulary, network)
 
 
 def log_probabilities(model: Model, ids: list[int]) -> torch.Tensor:

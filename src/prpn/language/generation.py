@@ -62,7 +62,7 @@ def generate(
         with torch.no_grad():
             output = network(torch.tensor(unread, device=device)[:, None], state)
             logits = network.decode(output.features[-1:])[0].cpu().double()  # (V,)
-        drawn = _draw(logits.index_fill(0, forbidden, -torch.inf), sampling, random)
+        drawn = draw(logits.index_fill(0, forbidden, -torch.inf), sampling, random)
         yield vocabulary.tokens[drawn]
         starts_afresh = by_sentence and drawn == vocabulary.end
         state, unread = (None, afresh) if starts_afresh else (output.state, [drawn])
@@ -93,8 +93,8 @@ def written(tokens: Iterable[str], tokenizer: Tokenizer, before: str = "") -> It
         at_start = token == END
 
 
-def _draw(logits: Tensor, sampling: Sampling, random: torch.Generator) -> int:
-    """A token number; of equally probable tokens the one with the lower number comes first."""
+def draw(logits: Tensor, sampling: Sampling, random: torch.Generator) -> int:
+    """A token number by its score (V,); of equally probable tokens the one with the lower number comes first."""
     scores, tokens = logits.sort(descending=True, stable=True)
     kept = 1 if sampling.temperature == 0 else sampling.top_k or len(tokens)
     if kept == 1:
