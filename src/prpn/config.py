@@ -250,7 +250,7 @@ def load_recipe(name_or_path: str) -> Recipe:
     else:
         names = recipe_names()
         raise ConfigError(
-            f"no recipe called {name_or_path}{_did_you_mean(name_or_path, names)}; known: {', '.join(names)}"
+            f"no recipe called {name_or_path}{did_you_mean(name_or_path, names)}; known: {', '.join(names)}"
         )
     try:
         return recipe_from(tomllib.loads(text), name)
@@ -329,13 +329,14 @@ def _value_of(text: str) -> Any:
         return text
 
 
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The nearest known name as a question, if one is near."""
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f"; did you mean {matches[0]}?" if matches else ""
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    return _did_you_mean(name, known) or f"; known: {', '.join(known)}"
+    return did_you_mean(name, known) or f"; known: {', '.join(known)}"
 
 
 def _recipe_folder() -> Any:

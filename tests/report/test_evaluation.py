@@ -9,7 +9,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from prpn.report.evaluation import LABELS, PLAIN_WIDTH, print_evaluation
+from prpn.report.console import PLAIN_WIDTH
+from prpn.report.evaluation import LABELS, print_evaluation
 from prpn.trees.evaluation import Evaluation, System, evaluate, evaluate_parsers
 from prpn.trees.protocols import PROTOCOLS
 from prpn.trees.tree import Tree

@@ -13,19 +13,16 @@ from rich.console import Console, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from prpn.report.console import console_for_tables
 from prpn.trees.evaluation import Evaluation
 
 LABELS = 8
 """Labels shown, the most frequent ones."""
-PLAIN_WIDTH = 132
-"""Columns where there is no terminal: enough for two names of twenty letters and five intervals from −100 to 100."""
 
 
 def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> None:
     """Print all tables on standard output."""
-    out = console or Console(highlight=False, emoji=False)
-    if not out.is_terminal:
-        out = Console(highlight=False, emoji=False, width=PLAIN_WIDTH, file=out.file)
+    out = console_for_tables(console)
     counted, cleaning = evaluation.treebank.counted(), evaluation.treebank.cleaning
     limit = f" of at most {cleaning.maximum} words" if cleaning.maximum else ""
     words = sum(len(sentence.tree) for sentence in counted)

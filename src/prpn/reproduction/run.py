@@ -1,0 +1,197 @@
+"""Run an experiment: the ordinary trainer, the ordinary scorers, one figure after the other.
+
+systems × seeds ── trained ──> scores of texts, parsers ──> figures by seed
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from prpn.baselines.ngram import NGram
+from prpn.baselines.unigram_cache import tune_cache
+from prpn.config import load_recipe
+from prpn.parsing.parser import Parser
+from prpn.pretrained import load
+from prpn.report.progress import counting
+from prpn.reproduction.experiments import NO_SEED, Experiment, Figure, Role, TrainedSystem
+from prpn.reproduction.files import FoundFile
+from prpn.text.cache import default_cache
+from prpn.text.corpus import Corpus, encode
+from prpn.text.tokenizer import Tokenizer
+from prpn.training.data import prepare
+from prpn.training.evaluate import LanguageScore
+from prpn.training.record import score_json
+from prpn.training.run import train, usable_device
+from prpn.trees.cleaning import Cleaning, Treebank, load_treebank
+from prpn.trees.evaluation import evaluate_parsers
+from prpn.trees.protocols import protocols_named
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run: where to, with which seeds, on what device."""
+
+    out: Path
+    seeds: Sequence[int]
+    resume: bool = False
+    device: str = "cpu"
+    quiet: bool = False
+
+
+@dataclass
+class Outcome:
+    """All figures by label and seed, and what each run took."""
+
+    figures: dict[str, dict[str, float]] = field(default_factory=dict)
+    runs: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """A system that was trained with a seed: its scores of texts, and its parser if trees are wanted."""
+
+    seed: str
+    scores: Mapping[str, Mapping[str, float]]
+    parser: Parser | None
+    steps: int | None
+    seconds: float
+
+
+def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], options: Options) -> Outcome:
+    """Train every system, then measure every figure."""
+    outcome = Outcome()
+    trained: dict[str, list[_Trained]] = {}
+    for name, system in experiment.systems.items():
+        for each in _train_all(experiment, name, system, files, options):
+            trained.setdefault(name, []).append(each)
+            seed = None if each.seed == NO_SEED else int(each.seed)
+            outcome.runs.append({"system": name, "seed": seed, "steps": each.steps, "seconds": each.seconds})
+    for figure in experiment.figures:
+        if not figure.is_of_trees:
+            outcome.figures[figure.label] = {
+                each.seed: each.scores[figure.on][figure.measure] for each in trained[figure.system]
+            }
+    began = time.monotonic()
+    if of_trees := _tree_figures(experiment, files, trained, options.quiet):
+        outcome.figures |= of_trees
+        seconds = round(time.monotonic() - began, 1)
+        outcome.runs.append({"system": "scoring trees", "seed": None, "steps": None, "seconds": seconds})
+    outcome.figures = {figure.label: outcome.figures[figure.label] for figure in experiment.figures}
+    return outcome
+
+
+def _train_all(
+    experiment: Experiment,
+    name: str,
+    system: TrainedSystem,
+    files: Mapping[Role, FoundFile],
+    options: Options,
+) -> Iterable[_Trained]:
+    wanted = {figure.on for figure in experiment.figures if figure.system == name}
+    if not system.is_model:
+        yield _counted(experiment, system, files, options.quiet)
+        return
+    for seed in options.seeds:
+        folder = options.out / experiment.name / f"{name.replace(' ', '-')}-{seed}"
+        result = train(
+            system.with_seed(seed),
+            folder,
+            texts=_names(files, "training"),
+            validation=_name(files, "validation"),
+            tokenized=experiment.tokenized,
+            resume=options.resume,
+            device=options.device,
+            quiet=options.quiet,
+        )
+        scores = {"validation": result["validation"]}
+        if "test" in wanted:
+            scores["test"] = _score_of(folder, str(_name(files, "test")), experiment.tokenized, options)
+        parser = Parser.load(folder) if "treebank" in wanted else None
+        yield _Trained(str(seed), scores, parser, result["steps"], result["seconds"])
+
+
+def _score_of(folder: Path, text: str, tokenized: bool, options: Options) -> dict[str, Any]:
+    model = load(folder)
+    model.network.to(usable_device(options.device))
+    with counting(f"scoring {text}", None, options.quiet) as progress:
+        return score_json(model.score_file(text, tokenized, progress))
+
+
+def _counted(
+    experiment: Experiment, system: TrainedSystem, files: Mapping[Role, FoundFile], quiet: bool
+) -> _Trained:  # fmt: skip
+    """An n-gram model, and its scores of the texts."""
+    began, recipe = time.monotonic(), load_recipe(system.recipe).override(system.set)
+    with counting("reading text", None, quiet) as progress:
+        data = prepare(
+            recipe,
+            _names(files, "training"),
+            _name(files, "validation"),
+            tokenized=experiment.tokenized,
+            progress=progress,
+        )
+    texts = {"validation": data.validation}
+    if "test" in files:
+        tokenizer = Tokenizer(recipe.text, experiment.tokenized)
+        texts["test"] = encode(_names(files, "test"), tokenizer, data.vocabulary, default_cache())
+    boundary = data.vocabulary.end if system.sentences else None
+    model = NGram.train(data.training.ids, len(data.vocabulary), system.order, boundary)
+    logs = {role: model.log_probabilities(text.ids) for role, text in texts.items()}
+    if system.cache:
+        cache = tune_cache(logs["validation"], data.validation.ids)
+        logs = {role: cache.mixed(logs[role], text.ids) for role, text in texts.items()}
+    scores = {role: score_json(_language_score(float(-logs[role].sum()), text)) for role, text in texts.items()}
+    return _Trained(NO_SEED, scores, None, None, round(time.monotonic() - began, 1))
+
+
+def _language_score(nats: float, text: Corpus) -> LanguageScore:
+    return LanguageScore(nats, len(text.ids), text.unknown, text.characters)
+
+
+def _tree_figures(
+    experiment: Experiment,
+    files: Mapping[Role, FoundFile],
+    trained: Mapping[str, Sequence[_Trained]],
+    quiet: bool,
+) -> dict[str, dict[str, float]]:
+    """Score trees once for each builder and length; several protocols come out at once."""
+    found: dict[str, dict[str, float]] = {}
+    groups: dict[tuple[Any, int | None], list[Figure]] = {}
+    for figure in experiment.figures:
+        if figure.is_of_trees:
+            groups.setdefault((figure.builder, figure.maximum_words), []).append(figure)
+    for (builder, maximum), figures in groups.items():
+        treebank = _treebank(files["treebank"], maximum)
+        parsers = {
+            f"{name} {each.seed}": each.parser
+            for name, many in trained.items()
+            for each in many
+            if each.parser is not None
+        }
+        protocols = protocols_named(list(dict.fromkeys(figure.protocol for figure in figures)))
+        with counting("scoring trees", None, quiet) as progress:
+            result = evaluate_parsers(treebank, parsers, protocols, builder, progress=progress)
+        for figure in figures:
+            seeds = {each.seed: f"{figure.system} {each.seed}" for each in trained.get(figure.system, ())}
+            names = seeds or {NO_SEED: figure.system}
+            found[figure.label] = {seed: result.systems[name][figure.protocol].f1 for seed, name in names.items()}
+    return found
+
+
+def _treebank(file: FoundFile, maximum: int | None) -> Treebank:
+    loaded = load_treebank(list(file.paths), Cleaning(maximum=maximum))
+    if file.needed.half == "even":
+        return replace(loaded, name=f"{loaded.name}, even lines", sentences=loaded.sentences[1::2])
+    return loaded
+
+
+def _names(files: Mapping[Role, FoundFile], role: Role) -> list[str]:
+    return [str(path) for path in files[role].paths] if role in files else []
+
+
+def _name(files: Mapping[Role, FoundFile], role: Role) -> str | None:
+    return next(iter(_names(files, role)), None)
