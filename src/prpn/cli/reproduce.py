@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 class _WithExperiments(TyperCommand):
     """Help that ends with the experiments, or with the one that was named, and how long they took."""
 
+    _words: tuple[str, ...] = ()
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        self._words = list(args)
+        self._words = tuple(args)
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
