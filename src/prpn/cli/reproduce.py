@@ -78,7 +78,7 @@ def reproduce(
             print_tables(load_tables(), known, records)
         return
     experiment, recorded = experiment_named(name, known), records.get(name, Recorded())
-    if not _run(experiment, recorded, data, out, resume, seed, device, as_json):
+    if _run(experiment, recorded, data, out, resume, seed, device, as_json) is False:
         raise typer.Exit(1)
 
 
@@ -91,8 +91,8 @@ def _run(
     seed: int | None,
     device: str,
     as_json: bool,
-) -> bool:
-    """Run, print, and say whether nothing is outside of what is allowed."""
+) -> bool | None:
+    """Run, print, and say whether every recorded figure was repeated; None where none is recorded."""
     from prpn import provenance
     from prpn.report.reproduction import print_comparison, time_words
     from prpn.reproduction.comparison import Comparison
@@ -115,7 +115,8 @@ def _run(
         Comparison(figure, outcome.figures[figure.label], recorded.figures.get(figure.label, {}))
         for figure in experiment.figures
     ]
-    repeated = all(each.within is not False for each in compared)
+    verdicts = [each.within for each in compared if each.within is not None]
+    repeated = all(verdicts) if verdicts else None
     if not as_json:
         print_comparison(compared)
         return repeated
