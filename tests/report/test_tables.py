@@ -45,7 +45,7 @@ def evaluation(*models: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md", "docs/speed.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md", "docs/speed.md", "docs/reproduction.md"])
 def test_pages_show_the_records(page: str) -> None:
     assert any((REPOSITORY / "results").glob("*.json"))
     text = (REPOSITORY / page).read_text(encoding="utf-8")
@@ -77,6 +77,8 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
         "| small | ours | 1,234 | 3.00 |",
         "| raw | off | 1,000 | 10 | 100.00% |",
         "| `prpn --help` | 0.12 | no |",
+        "| 2, perplexity | PRPN: test perplexity | not recorded yet | 61.98 | PRPN "
+        "| 100 epochs, 41,500 steps; hidden 1200 | not recorded yet | `prpn reproduce ptb-word --data FOLDER` |",
     ):
         assert row in made
     assert with_tables("no marker", tmp_path) == "no marker"

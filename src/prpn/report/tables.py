@@ -1,9 +1,9 @@
 """Tables made from the records in results/, so that no number on a page is typed by hand.
 
-    python -m prpn.report.tables PAGE… results     rewrites what stands between the markers
+    python -m prpn.report.tables PAGE… results     rewrites what stands between the markers, and recorded.json
 
 A record with `systems` is an evaluation of trees, as `prpn evaluate --json` prints it; any other is a training run.
-`benchmarks/benchmark.json` is what `make bench` writes.
+`benchmarks/benchmark.json` is what `make bench` writes, `reproduced/` what `prpn reproduce NAME --json` prints.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from prpn.report.reproduction import time_words, value_words
+from prpn.reproduction.experiments import beside, load_experiments
+from prpn.reproduction.paper import MEASURE_NAMES, load_tables
+from prpn.reproduction.recorded import gather, write_recorded
 from prpn.text.atomic import replacing
 from prpn.trees.protocols import PROTOCOLS
 
@@ -38,6 +42,27 @@ def trees_table(folder: Path) -> str:
 def baselines_table(folder: Path) -> str:
     """The evaluations in which no model took part."""
     return _scores(folder, lambda name, record: not record["differences"])
+
+
+def paper_table(folder: Path) -> str:
+    """One row a figure of ours that belongs to a table of the paper: our value, the paper's, at what cost."""
+    rows = ["| table | figure of ours | ours | paper | its row | budget | time | command |", "|---" * 8 + "|"]
+    known, recorded = load_experiments(), gather(folder)
+    for table in load_tables().values():
+        for experiment, figure in beside(table.name, known.values()):
+            found = recorded[experiment.name]
+            paper = (str(table.row(figure.row).value), figure.row) if figure.row else ("", "")
+            cells = (
+                f"{table.number}, {MEASURE_NAMES[table.measure]}",
+                figure.label,
+                value_words(found.value(figure), figure.measure),
+                *paper,
+                experiment.budget,
+                time_words(found.seconds),
+                f"`{experiment.command}`",
+            )
+            rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 def training_speed_table(folder: Path) -> str:
@@ -88,6 +113,7 @@ PARTS = {
     "results": results_table,
     "trees": trees_table,
     "baselines": baselines_table,
+    "paper": paper_table,
     "training speed": training_speed_table,
     "evaluation speed": evaluation_speed_table,
     "parsing speed": parsing_speed_table,
@@ -139,6 +165,7 @@ def _row(name: str, record: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     *pages, results = map(Path, sys.argv[1:])
+    write_recorded(results)
     for page in pages:
         content = with_tables(page.read_text(encoding="utf-8"), results)
         with replacing(page) as file:

@@ -1,0 +1,208 @@
+"""`prpn reproduce`: the listing, and an experiment of a blink that is run, recorded and run again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prpn.reproduction import package, recorded
+from prpn.reproduction.experiments import load_experiments
+from prpn.reproduction.paper import load_tables
+from prpn.reproduction.recorded import read_recorded
+from tests.cli.command import Command, assert_refused
+from tests.training.tiny import toml, write_text
+
+EXPERIMENTS = """
+[files.training]
+names = ["small.train.txt"]
+what = "a text"
+source = "made by this test"
+[files.validation]
+names = ["small.valid.txt"]
+what = "another text"
+source = "made by this test"
+[files.treebank]
+names = ["small.trees", "small_?.mrg"]
+what = "trees"
+source = "made by this test"
+
+[experiments.small]
+sentence = "A model of a blink."
+table = "wsj10"
+budget = "two steps"
+seeds = [1, 2]
+records = ["reproduced/small"]
+files = {{ training = "training", validation = "validation", test = "validation", treebank = "treebank" }}
+figures = [
+  {{ system = "model", measure = "perplexity", on = "validation", spread = 0.01 }},
+  {{ system = "model", measure = "perplexity", on = "test", spread = 0.01 }},
+  {{ system = "3-gram", measure = "bits_per_character", on = "test" }},
+  {{ row = "PRPN", system = "model", measure = "f1", on = "treebank", protocol = "released", spread = 0.1 }},
+  {{ system = "model", measure = "f1", on = "treebank", protocol = "kim", builder = "unbiased", spread = 0.1 }},
+  {{ system = "right", measure = "f1", on = "treebank", protocol = "klein", maximum_words = 5 }},
+]
+[experiments.small.systems]
+model = {{ recipe = "{recipe}", set = ["training.steps=2"] }}
+3-gram = {{ recipe = "{recipe}", order = 3, sentences = true, cache = true }}
+"""
+TREES = (
+    "(S (NP (DT the) (JJ old) (NN man)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN bench)))))\n(S (NN man) (VB ran))\n"
+)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of data, and in place of the package's experiments one that is trained in a blink."""
+    recipe = toml(tmp_path / "tiny.toml")
+    (tmp_path / "experiments.toml").write_text(EXPERIMENTS.format(recipe=recipe.as_posix()))
+    data = tmp_path / "data"
+    (data / "texts").mkdir(parents=True)
+    write_text(data / "texts" / "small.train.txt")
+    (data / "small.valid.txt.gz").write_bytes(gzip.compress(write_text(tmp_path / "v.txt", 8, seed=3).read_bytes()))
+    (data / "trees").mkdir()
+    (data / "trees" / "small_1.mrg").write_text(TREES)
+    (data / "trees" / "small_2.mrg").write_text(TREES)
+    tables = package.data_file("tables.toml")
+    monkeypatch.setattr(package, "data_file", lambda name: tables if name == tables.name else tmp_path / name)
+    monkeypatch.setattr(recorded, "data_file", package.data_file)
+    recorded.write_recorded(tmp_path / "results")
+    return tmp_path
+
+
+def run(prpn: Command, small: Path, *words: object) -> dict[str, Any]:
+    """Run the small experiment; its JSON."""
+    result = prpn("reproduce", "small", "--data", small / "data", "--out", small / "runs", "--json", *words)
+    assert (result.err, result.out.count("\n")) == ("", 1)
+    return dict(json.loads(result.out)) | {"status": result.status}
+
+
+def record(small: Path, values: dict[str, Any]) -> None:
+    """Keep what was printed among the results, and gather these."""
+    (small / "results" / "reproduced").mkdir(parents=True, exist_ok=True)
+    (small / "results" / "reproduced" / "small.json").write_text(json.dumps(values))
+    recorded.write_recorded(small / "results")
+
+
+def test_an_experiment_is_run_recorded_and_repeated(small: Path, prpn: Command) -> None:
+    first = run(prpn, small)
+    assert first["status"] == 0
+    assert first["repeated"] is None
+    assert {"experiment", "command", "commit", "data", "runs", "figures", "repeated", "machine"} < set(first)
+    assert [(each["system"], each["seed"], each["steps"]) for each in first["runs"]] == [
+        ("model", 1, 2), ("model", 2, 2), ("3-gram", None, None), ("scoring trees", None, None)
+    ]  # fmt: skip
+    assert list(first["figures"]) == [
+        "model: validation perplexity",
+        "model: test perplexity",
+        "3-gram: test bits per character",
+        "model: F1 under released",
+        "model: F1 under kim, unbiased",
+        "right: F1 under klein, at most 5 words",
+    ]
+    figures = first["figures"]
+    assert all(set(figures[label]["by_seed"]) == {"1", "2"} for label in figures if label.startswith("model"))
+    assert figures["model: test perplexity"]["value"] == pytest.approx(figures["model: validation perplexity"]["value"])
+    assert figures["right: F1 under klein, at most 5 words"]["by_seed"] == {"none": 100.0}
+    assert first["data"]["treebank"]["file"] == "small_1.mrg to small_2.mrg"
+    assert (small / "runs" / "small" / "model-2" / "model.safetensors").exists()
+
+    record(small, first)
+    again = run(prpn, small, "--resume")
+    assert (again["status"], again["repeated"]) == (0, True)
+    assert all(file["as_recorded"] for file in again["data"].values())
+    for figure in again["figures"].values():
+        assert figure["within"]
+        assert figure["difference"] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_figure_outside_of_what_is_allowed_fails(small: Path, prpn: Command) -> None:
+    first = run(prpn, small, "--seed", 2)
+    values = first["figures"]["model: test perplexity"]
+    assert set(values["by_seed"]) == {"2"}
+    values["by_seed"]["2"] *= 2
+    record(small, first)
+    with (small / "data" / "texts" / "small.train.txt").open("a") as file:
+        file.write("the man\n")
+    words = ("reproduce", "small", "--data", small / "data", "--out", small / "other", "--seed", 2)
+    result = prpn(*words)
+    assert result.status == 1
+    assert "small.train.txt: other content than recorded" in result.err
+    assert "small.valid.txt.gz: as recorded" in result.err
+    (row,) = [line for line in result.out.splitlines() if "model: test perplexity" in line]
+    assert "not repeated" in row
+
+
+def test_a_run_folder_is_not_overwritten(small: Path, prpn: Command) -> None:
+    run(prpn, small)
+    words = ("reproduce", "small", "--data", small / "data", "--out", small / "runs", "--json")
+    assert_refused(prpn(*words), 1, "already holds a run", "--resume")
+
+
+def test_missing_data_is_named(small: Path, prpn: Command) -> None:
+    words = ("reproduce", "small", "--json")
+    assert_refused(prpn(*words), 2, "small needs files", "small.train.txt", "--data FOLDER")
+    assert_refused(prpn(*words, "--data", small / "nowhere"), 1, "nowhere", "no such folder")
+    (small / "data" / "texts" / "small.train.txt").unlink()
+    (small / "data" / "trees" / "small_1.mrg").rename(small / "data" / "small.other")
+    (small / "data" / "trees" / "small_2.mrg").unlink()
+    assert_refused(
+        prpn(*words, "--data", small / "data"), 1, "small.train.txt (a text: made by this test)", "small.trees (trees"
+    )
+
+
+def test_an_unknown_experiment(prpn: Command) -> None:
+    assert_refused(prpn("reproduce", "ngram-wrod"), 2, "no experiment called ngram-wrod", "did you mean ngram-word?")
+
+
+def test_the_listing_shows_every_row_and_every_experiment(prpn: Command) -> None:
+    result = prpn("reproduce")
+    assert (result.status, result.err) == (0, "")
+    lines = [line.split("  ")[0].strip() for line in result.out.splitlines()]
+    for table in load_tables().values():
+        assert table.heading in result.out
+        for row in table.rows:
+            assert any((f"later: {row.system}" if row.later else row.system).startswith(line) for line in lines if line)
+            assert row.source.authors.split(",")[0] in result.out
+    assert all(name in result.out for name in load_experiments())
+    assert "61.23 (quick-parsing-6-epochs)" in result.out
+    assert "not recorded yet (ptb-word)" in result.out
+
+
+def test_the_listing_as_json(prpn: Command) -> None:
+    result = prpn("reproduce", "--json")
+    assert (result.status, result.err, result.out.count("\n")) == (0, "", 1)
+    values = json.loads(result.out)
+    assert set(values) == {"tables", "experiments"}
+    assert [table["number"] for table in values["tables"]] == [1, 2, 3, 4, 5, 0]
+    rows = [row for table in values["tables"] for row in table["rows"]]
+    assert all({"system", "value", "source", "protocol", "remark", "later"} == set(row) for row in rows)
+    assert all({"authors", "year", "title"} == set(row["source"]) for row in rows)
+    ours = {(figure["experiment"], figure["row"]): figure for figure in values["tables"][4]["ours"]}
+    assert ours["quick-parsing-6-epochs", "PRPN"]["value"] == pytest.approx(61.23, abs=0.01)
+    known = values["experiments"]["quick-word-3-epochs"]
+    assert known["command"] == "prpn reproduce quick-word-3-epochs --data FOLDER"
+    assert known["files"]["test"] == ["ptb.test.txt"]
+    assert known["seconds"] == read_recorded()["quick-word-3-epochs"].seconds
+
+
+@pytest.mark.parametrize("words", [("--help",), ("quick-word-5-epochs", "--help")])
+def test_help_says_how_long_it_took(words: tuple[str, ...], prpn: Command) -> None:
+    result = prpn("reproduce", *words)
+    assert (result.status, result.err) == (0, "")
+    assert "Took: 30 min" in " ".join(result.out.split())
+    assert ("ablation" in result.out) == (len(words) == 1)
+
+
+def test_the_listing_needs_no_torch() -> None:
+    lines = ("import sys", "from prpn.cli import main", "try:", " main()", "except SystemExit:", " pass")
+    program = "\n".join([*lines, "assert 'torch' not in sys.modules"])
+    for words in ([], ["--json"], ["ngram-word", "--help"]):
+        command = [sys.executable, "-W", "error", "-c", program, "reproduce", *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
