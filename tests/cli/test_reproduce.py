@@ -206,3 +206,17 @@ def test_the_listing_needs_no_torch() -> None:
         command = [sys.executable, "-W", "error", "-c", program, "reproduce", *words]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_page_names_what_exists(prpn: Command) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    options = prpn("reproduce", "--help").out
+    commands = [line.split()[2:] for line in page.splitlines() if line.startswith("prpn reproduce")]
+    assert len(commands) > 3
+    for words in commands:
+        assert all(word in options for word in words if word.startswith("--"))
+        assert not words or words[0].startswith("--") or words[0] in load_experiments()
+    names = {
+        name for experiment in load_experiments().values() for file in experiment.files.values() for name in file.names
+    }
+    assert all(f"`{name}`" in page for name in names if "?" not in name)

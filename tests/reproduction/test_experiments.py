@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 
@@ -107,6 +108,17 @@ def test_the_records_that_there_are() -> None:
     for run in found.runs:
         assert run["command"].startswith("prpn ")
         assert len(run["commit"]) == 40
+
+
+def test_spreads_are_those_that_were_seen() -> None:
+    seen = 0
+    for name, found in read_recorded().items():
+        for figure in EXPERIMENTS[name].figures:
+            values = list(found.figures.get(figure.label, {}).values())
+            if len(values) > 2:
+                assert figure.spread == pytest.approx(stdev(values) / fmean(values), rel=0.2), figure.label
+                seen += 1
+    assert seen
 
 
 def test_data_files_come_with_the_package() -> None:

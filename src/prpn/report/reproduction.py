@@ -33,6 +33,9 @@ def print_tables(tables: Mapping[str, Table], known: Known, records: Records) ->
         for row in table.rows:
             if row.remark:
                 out.print(Text(f"{row.system}: {row.remark}.", style="dim"))
+        ours = dict.fromkeys(experiment.name for experiment, _ in beside(table.name, known.values()))
+        for name in ours:
+            out.print(Text(f"ours, {name}: {known[name].budget}.", style="dim"))
         out.print()
     out.print(Text("Experiments: `prpn reproduce NAME` runs one again and compares", style="bold"))
     grid = _grid("experiment", "what it is", "budget", "took")
