@@ -172,6 +172,7 @@ def test_the_listing_shows_every_row_and_every_experiment(prpn: Command) -> None
     assert all(name in result.out for name in load_experiments())
     assert "61.23 (quick-parsing-6-epochs)" in result.out
     assert "not recorded yet (ptb-word)" in result.out
+    assert "48.96 (demo)" in result.out
 
 
 def test_the_listing_as_json(prpn: Command) -> None:

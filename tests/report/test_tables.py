@@ -77,7 +77,7 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
         "| small | ours | 1,234 | 3.00 |",
         "| raw | off | 1,000 | 10 | 100.00% |",
         "| `prpn --help` | 0.12 | no |",
-        "| 2, perplexity | PRPN: test perplexity | not recorded yet | 61.98 | PRPN "
+        "| 2 | PRPN: test perplexity | not recorded yet | 61.98 | PRPN "
         "| 100 epochs, 41,500 steps; hidden 1200 | not recorded yet | `prpn reproduce ptb-word --data FOLDER` |",
     ):
         assert row in made

@@ -37,6 +37,11 @@ def print_tables(tables: Mapping[str, Table], known: Known, records: Records) ->
         for name in ours:
             out.print(Text(f"ours, {name}: {known[name].budget}.", style="dim"))
         out.print()
+    out.print(Text("Beside none of the tables", style="bold"))
+    grid = _grid("figure", "ours")
+    for pair in beside("", known.values()):
+        grid.add_row(Text(pair[1].label), Text(_ours([pair], records)))
+    out.print(grid)
     out.print(Text("Experiments: `prpn reproduce NAME` runs one again and compares", style="bold"))
     grid = _grid("experiment", "what it is", "budget", "took")
     for experiment in known.values():
@@ -110,18 +115,17 @@ def _grid_of(table: Table, known: Known, records: Records) -> Grid:
     for row in table.rows:
         ours = [pair for pair in figures if pair[1].row == row.system and not row.later]
         name = Text(f"later: {row.system}" if row.later else row.system)
-        grid.add_row(name, str(row.value), row.protocol, Text(str(row.source)), Text(_ours(ours, table, records)))
+        grid.add_row(name, str(row.value), row.protocol, Text(str(row.source)), Text(_ours(ours, records)))
     if others := [pair for pair in figures if not pair[1].row]:
         grid.add_section()
-        for experiment, figure in others:
-            value = value_words(records[experiment.name].value(figure), figure.measure)
-            grid.add_row(Text(figure.label), "", figure.protocol, "ours", Text(f"{value} ({experiment.name})"))
+        for pair in others:
+            grid.add_row(Text(pair[1].label), "", pair[1].protocol, "ours", Text(_ours([pair], records)))
     return grid
 
 
-def _ours(pairs: Iterable[tuple[Experiment, Figure]], table: Table, records: Records) -> str:
+def _ours(pairs: Iterable[tuple[Experiment, Figure]], records: Records) -> str:
     return "\n".join(
-        f"{value_words(records[experiment.name].value(figure), table.measure)} ({experiment.name})"
+        f"{value_words(records[experiment.name].value(figure), figure.measure)} ({experiment.name})"
         for experiment, figure in pairs
     )
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from prpn.report.reproduction import time_words, value_words
 from prpn.reproduction.experiments import beside, load_experiments
-from prpn.reproduction.paper import MEASURE_NAMES, load_tables
+from prpn.reproduction.paper import load_tables
 from prpn.reproduction.recorded import gather, write_recorded
 from prpn.text.atomic import replacing
 from prpn.trees.protocols import PROTOCOLS
@@ -48,12 +48,13 @@ def paper_table(folder: Path) -> str:
     """One row a figure of ours that belongs to a table of the paper: our value, the paper's, at what cost."""
     rows = ["| table | figure of ours | ours | paper | its row | budget | time | command |", "|---" * 8 + "|"]
     known, recorded = load_experiments(), gather(folder)
-    for table in load_tables().values():
-        for experiment, figure in beside(table.name, known.values()):
+    tables = load_tables()
+    for name in (*tables, ""):
+        for experiment, figure in beside(name, known.values()):
             found = recorded[experiment.name]
-            paper = (str(table.row(figure.row).value), figure.row) if figure.row else ("", "")
+            paper = (str(tables[name].row(figure.row).value), figure.row) if figure.row else ("", "")
             cells = (
-                f"{table.number}, {MEASURE_NAMES[table.measure]}",
+                str(tables[name].number) if name else "none",
                 figure.label,
                 value_words(found.value(figure), figure.measure),
                 *paper,
