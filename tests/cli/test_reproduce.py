@@ -152,7 +152,11 @@ def test_missing_data_is_named(small: Path, prpn: Command) -> None:
     (small / "data" / "trees" / "small_1.mrg").rename(small / "data" / "small.other")
     (small / "data" / "trees" / "small_2.mrg").unlink()
     assert_refused(
-        prpn(*words, "--data", small / "data"), 1, "small.train.txt (a text: made by this test)", "small.trees (trees"
+        prpn(*words, "--data", small / "data"),
+        1,
+        "small.train.txt (a text)",
+        "small.trees (trees)",
+        "made by this test",
     )
 
 

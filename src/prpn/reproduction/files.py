@@ -43,9 +43,11 @@ def find_files(
             sha256, recorded = checksum(paths), recorded_checksums.get(role)
             found[role] = FoundFile(needed, paths, sha256, None if recorded is None else sha256 == recorded)
         else:
-            missing.append(f"{needed.names[0]} ({needed.what}: {needed.source})")
+            missing.append(needed)
     if missing:
-        raise InputError(str(folder), f"{' and '.join(missing)} not in this folder", "put what is missing there")
+        names = ", ".join(f"{needed.names[0]} ({needed.what})" for needed in missing)
+        sources = dict.fromkeys(needed.source for needed in missing)
+        raise InputError(str(folder), f"neither in this folder nor below it: {names}", "; ".join(sources))
     return found
 
 
