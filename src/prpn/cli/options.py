@@ -10,9 +10,26 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+VERBS = (
+    "train", "parse", "words", "evaluate", "score", "average", "perplexity", "generate", "boundaries", "reproduce",
+    "info",
+)  # fmt: skip
+"""In the order in which `prpn --help` lists them."""
+
+
+class Verbs(TyperGroup):
+    """The verbs in their order, whichever module brings them."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """Name them all; a verb that is missing above is an error."""
+        return sorted(self.commands, key=VERBS.index)
+
 
 app = typer.Typer(
     name="prpn",
+    cls=Verbs,
     help="A language model that discovers the syntax of the text it reads, without a treebank.",
     no_args_is_help=True,
     add_completion=False,

@@ -37,7 +37,7 @@ def svg(tree: Tree) -> str:
     line_style = 'fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" opacity="0.45"'
     word_style = f'font-size="{WORD_SIZE}" direction="{"ltr" if layout.rightwards else "rtl"}"'
     parts = [
-        [head, f"<title>{_escaped(tree.brackets())}</title>"],
+        [head, f"<title>{escaped(tree.brackets())}</title>"],
         _group(line_style, [_line(layout, node) for node in layout.phrases]),
         _group(f'font-size="{LABEL_SIZE}" font-weight="600"', _texts(layout, labelled, 13)),
         _group(f'font-size="{TAG_SIZE}" opacity="0.7"', _texts(layout, layout.tags, 13)),
@@ -69,7 +69,7 @@ def _line(layout: Layout, node: int) -> str:
 def _texts(layout: Layout, nodes: Iterable[int], baseline: int) -> list[str]:
     """Write the texts of nodes, each in the middle of its column and `baseline` below its top."""
     return [
-        f'<text x="{layout.columns[node]}" y="{layout.tops[node] + baseline}">{_escaped(layout.texts[node])}</text>'
+        f'<text x="{layout.columns[node]}" y="{layout.tops[node] + baseline}">{escaped(layout.texts[node])}</text>'
         for node in nodes
     ]
 
@@ -78,5 +78,6 @@ def _group(style: str, elements: list[str]) -> list[str]:
     return [f"<g {style}>", *elements, "</g>"] if elements else []
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Text as XML can hold it."""
     return escape(_FORBIDDEN.sub("", text))
