@@ -3,7 +3,8 @@
     python -m prpn.report.tables PAGE… results     rewrites what stands between the markers, and recorded.json
 
 A record with `systems` is an evaluation of trees, as `prpn evaluate --json` prints it; any other is a training run.
-`benchmarks/benchmark.json` is what `make bench` writes, `reproduced/` what `prpn reproduce NAME --json` prints.
+`benchmarks/benchmark.json` is what `make bench` writes, `reproduced/` what `prpn reproduce NAME --json` prints,
+`precision/` the same runs in fp32 and bf16.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from prpn.report.precision import precision_table
 from prpn.report.reproduction import time_words, value_words
 from prpn.reproduction.experiments import beside, load_experiments
 from prpn.reproduction.paper import load_tables
@@ -118,6 +120,7 @@ PARTS = {
     "training speed": training_speed_table,
     "evaluation speed": evaluation_speed_table,
     "parsing speed": parsing_speed_table,
+    "precision": precision_table,
 }
 """What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
 
