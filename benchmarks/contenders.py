@@ -36,6 +36,9 @@ makes PyTorch faster: fused Adam and an allocator that keeps what is freed."""
 class Learner(ABC):
     """Something that can take training steps on one chunk of drawn tokens."""
 
+    fused = True
+    """Whether PyTorch's Adam is the fused one."""
+
     def __init__(self, size: Size) -> None:
         config = TrainingConfig(epochs=1, learning_rate=1e-4)  # drawn tokens: there is nothing to learn
         tokens = torch.randint(size.vocabulary, (2, size.steps, size.batch))
@@ -44,10 +47,10 @@ class Learner(ABC):
         self.optimizer = self.adam(config)
 
     def adam(self, config: TrainingConfig) -> torch.optim.Optimizer:
-        """PyTorch's fused Adam, unless a contender brings its own."""
+        """PyTorch's Adam, unless a contender brings its own."""
         betas = config.beta1, config.beta2
         return torch.optim.Adam(
-            self.parameters, config.learning_rate, betas, config.epsilon, config.weight_decay, fused=True
+            self.parameters, config.learning_rate, betas, config.epsilon, config.weight_decay, fused=self.fused
         )
 
     @abstractmethod
@@ -103,9 +106,7 @@ class StepByStep(Learner):
 class Untuned(StepByStep):
     """The same with PyTorch's plain Adam."""
 
-    def adam(self, config: TrainingConfig) -> torch.optim.Optimizer:
-        betas = config.beta1, config.beta2
-        return torch.optim.Adam(self.parameters, config.learning_rate, betas, config.epsilon, config.weight_decay)
+    fused = False
 
 
 class Package(Learner):

@@ -52,8 +52,7 @@ def boundaries(
         raise ConfigError(f"{model} is a model of words: give one of characters, such as quick-char makes")
     read = [tokens for _, tokens in numbered_lines([read_pieces(file)], parser.tokenizer)]
     tokens = [token for line in read for token in line]
-    ids = np.array(parser.vocabulary.encode(tokens), dtype=np.int32)
-    scores = parser.network.scores(ids, np.array([len(ids)])).astype(np.float64)
+    scores = parser.scores([tokens])[0]
     is_space = np.array([token in (SPACE, END) for token in tokens], dtype=bool)
     found = measured(is_space, scores, parser.recipe.model.memory_slots)
     if out is not None:

@@ -97,7 +97,7 @@ private:
 // As many rows at once as leave registers for their sums: 24 of 32 with AVX-512, 12 of 16 with AVX2.
 constexpr int64_t MOST_ROWS = WIDTH == 16 ? 12 : 6;
 
-// Rows of a panel that meet all rows of A before the next: with 64 rows of A they fill a third of a cache of 1 MiB.
+// Rows of a panel that meet all rows of A before the next: with 64 rows of A they fill half of a cache of 1 MiB.
 constexpr int64_t STAGE = 1280;
 
 // What will be needed next: `step` numbers of it are fetched for each k.
