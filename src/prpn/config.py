@@ -90,6 +90,10 @@ class ModelConfig:
     dropout_between: float = 0.0
     dropout_recurrent: float = 0.0
     dropout_attention: float = 0.0
+    dropout_weights: float = 0.0
+    """Rate at which weights of the recurrent gates are dropped, the same for a chunk (Merity et al. 2018)."""
+    dropout_locked: bool = False
+    """Whether in-out and between dropout of layers leave out the same units at every step of a chunk."""
     builder: Literal["paper", "unbiased"] = "paper"
     """How distances become a tree unless the user says otherwise."""
 
@@ -108,7 +112,7 @@ class ModelConfig:
             self.temperature <= 1e38 or self.temperature == math.inf,
             f"model.temperature = {self.temperature:g} is more than numbers can hold; write inf for hard 0/1 gates",
         )
-        for name in ("in_out", "between", "recurrent", "attention"):
+        for name in ("in_out", "between", "recurrent", "attention", "weights"):
             rate = getattr(self, f"dropout_{name}")
             _require(0 <= rate < 1, f"model.dropout_{name} = {rate}: a dropout rate lies in [0, 1)")
         _require(
@@ -125,9 +129,9 @@ class ModelConfig:
     @property
     def shape(self) -> ModelConfig:
         """The configuration without what leaves the weights as they are: dropout rates and the tree builder."""
-        return dataclasses.replace(
-            self, dropout_in_out=0.0, dropout_between=0.0, dropout_recurrent=0.0, dropout_attention=0.0, builder="paper"
-        )
+        plain = ModelConfig()
+        fields = [f.name for f in dataclasses.fields(self) if f.name.startswith("dropout_") or f.name == "builder"]
+        return dataclasses.replace(self, **{name: getattr(plain, name) for name in fields})
 
     @property
     def head_groups(self) -> int:
@@ -143,6 +147,8 @@ class TrainingConfig:
     batch_size: int = 64
     bptt: int = 35
     """Time steps back-propagated through at once; sentences are never cut."""
+    bptt_jitter: float = 0.0
+    """How far, as a share of `bptt`, cuts of the stream are moved by chance: chunks are (1 ± jitter) · bptt long."""
     epochs: int = 0
     steps: int = 0
     """The run ends with whichever budget is spent first; 0: no such limit."""
@@ -153,6 +159,10 @@ class TrainingConfig:
     weight_decay: float = 1e-6
     clip: float = 1.0
     """Largest norm of the gradient over all parameters; 0: no clipping."""
+    activity_penalty: float = 0.0
+    """Times the mean of h², added to the loss that is minimised (activation regularisation)."""
+    change_penalty: float = 0.0
+    """Times the mean of (h_t − h_{t−1})², likewise (temporal activation regularisation)."""
     schedule: Literal["plateau", "cosine", "constant"] = "plateau"
     warmup_steps: int = 0
     cosine_floor: float = 0.0
@@ -179,7 +189,7 @@ class TrainingConfig:
         _require(self.bptt >= 1, "training.bptt must be at least 1")
         for name in (
             "epochs", "steps", "warmup_steps", "plateau_patience", "early_stopping", "evaluate_every", "seed", "clip",
-            "weight_decay",
+            "weight_decay", "activity_penalty", "change_penalty",
         ):  # fmt: skip
             _require(getattr(self, name) >= 0, f"training.{name} = {getattr(self, name)}: give 0 or more")
         _require(self.seed < 2**64, f"training.seed = {self.seed}: give a number below 2^64")
@@ -189,6 +199,7 @@ class TrainingConfig:
             _require(getattr(self, name) > 0, f"training.{name} = {getattr(self, name)}: give a positive number")
         for name in ("beta1", "beta2", "average"):
             _require(0 <= getattr(self, name) < 1, f"training.{name} = {getattr(self, name)}: it lies in [0, 1)")
+        _require(0 <= self.bptt_jitter < 1, "training.bptt_jitter is a share of training.bptt in [0, 1)")
         _require(0 < self.plateau_factor < 1, "training.plateau_factor must lie between 0 and 1")
         _require(0 <= self.cosine_floor <= 1, "training.cosine_floor must lie in [0, 1]")
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from prpn.config import ModelConfig
 from prpn.model import PRPN
 from tests.kernels.native import needs_native_core, threads_set
-from tests.model.cases import kernels_set, without_dropout
+from tests.model.cases import RATES, kernels_set, without_dropout
 from tests.reference.model import run
 
 pytestmark = needs_native_core
@@ -118,9 +118,8 @@ def test_evaluation_gives_the_same_losses_on_every_path(config: ModelConfig, see
 
 def test_dropout_is_drawn_anew_and_repeats_with_the_seed() -> None:
     config = ModelConfig(flavour="released", embedding=8, hidden=16, memory_slots=3)
-    rates = dict.fromkeys(("dropout_in_out", "dropout_between", "dropout_recurrent", "dropout_attention"), 0.3)
     torch.manual_seed(0)
-    model = PRPN(dataclasses.replace(config, **rates), VOCABULARY).train()
+    model = PRPN(dataclasses.replace(config, **dict.fromkeys(RATES, 0.3)), VOCABULARY).train()
     tokens = torch.randint(VOCABULARY, (9, 3))
 
     def loss() -> float:

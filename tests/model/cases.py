@@ -19,6 +19,7 @@ from tests.reference.model import draw_weights
 VOCABULARY = 17
 STATISTICS = ("running_mean", "running_var")
 KERNELS = ("off", "autograd")
+RATES = ("dropout_in_out", "dropout_between", "dropout_recurrent", "dropout_attention", "dropout_weights")
 SMALL = ModelConfig(
     flavour="released", embedding=5, hidden=6, layers=2, residual_blocks=1, lookback=2, memory_slots=4, temperature=1.0
 )
@@ -91,8 +92,7 @@ def load(model: PRPN, weights: dict[str, Tensor]) -> None:
 
 
 def without_dropout(config: ModelConfig) -> ModelConfig:
-    rates = dict.fromkeys(("dropout_in_out", "dropout_between", "dropout_recurrent", "dropout_attention"), 0.0)
-    return dataclasses.replace(config, **rates)
+    return dataclasses.replace(config, **dict.fromkeys(RATES, 0.0))
 
 
 @contextmanager

@@ -14,10 +14,12 @@ from torch import Tensor
 
 from prpn.config import ModelConfig
 from prpn.model import PRPN, reading
-from prpn.model.layers import dropout_mask
+from prpn.model.layers import dropout, dropout_mask, dropout_of_rows, select_rows
 from prpn.model.reading import ReadingLayer, Tapes
 from tests.model.cases import (
+    RATES,
     SMALL,
+    VOCABULARY,
     assert_all_same,
     assert_same,
     configs,
@@ -32,7 +34,6 @@ from tests.model.cases import (
     without_dropout,
 )
 
-RATES = ("dropout_in_out", "dropout_between", "dropout_recurrent", "dropout_attention")
 TOKENS = tokens_drawn(1, 8, 3)
 
 
@@ -101,6 +102,7 @@ PLACES = {
     ],
     "dropout_recurrent": [],  # only inside the recurrence
     "dropout_attention": [(3, 8, 4)],  # predict attention
+    "dropout_weights": [(24, 6), (24, 6)],  # hidden gates of both layers
 }
 
 
@@ -171,10 +173,11 @@ def test_in_out_dropout_falls_on_the_first_layer_and_before_the_decoder(seen: Se
     below = seen[0][2]
     assert_same(second, model.reading[1].input_gates(below), 1e-12)  # later layers: nothing
     torch.manual_seed(3)
-    model = PRPN(dataclasses.replace(SMALL, dropout_in_out=0.5, tied=False), 5).double().train()
-    features = torch.ones(400, SMALL.embedding, dtype=torch.float64)
-    assert set(model.drop(features).unique().tolist()) == {0.0, 2.0}
-    assert not torch.equal(model.decode(features), model.decoder(features))
+    model = PRPN(dataclasses.replace(SMALL, dropout_in_out=0.5, tied=False), VOCABULARY).double().train()
+    output = model(TOKENS)
+    kept = model.drop(output) / output.features
+    assert_same(kept.unique(), torch.tensor([0.0, 2.0]).double(), 1e-12)
+    assert not torch.allclose(model.logits(output).flatten(0, 1), model.decoder(output.features))
 
 
 def test_between_dropout_falls_on_later_layers_and_all_keys(seen: Seen) -> None:
@@ -192,7 +195,7 @@ def test_between_dropout_falls_on_later_layers_and_all_keys(seen: Seen) -> None:
     assert not torch.allclose(dropped["scores"], trained(without_dropout(config))[1]["scores"])
 
 
-@pytest.mark.parametrize("name", ["dropout_recurrent", "dropout_attention"])
+@pytest.mark.parametrize("name", ["dropout_recurrent", "dropout_attention", "dropout_weights"])
 def test_other_rates_leave_parser_and_inputs_alone(name: str, seen: Seen) -> None:
     _, dropped = trained(dataclasses.replace(SMALL, layers=1, **{name: 0.5}))
     _, plain = trained(dataclasses.replace(SMALL, layers=1))
@@ -226,10 +229,63 @@ def test_the_recurrent_mask_is_the_same_at_every_step() -> None:
     assert len(outcomes) == 2
 
 
+def test_dropped_weights_are_those_of_the_gates_alone_and_new_for_each_chunk() -> None:
+    layer = model_of(dataclasses.replace(SMALL, dropout_weights=0.5)).reading[0].train()
+    (weight, *others), again = layer.recurrent_weights, layer.recurrent_weights
+    kept = weight / layer.hidden_gates.weight
+    assert_same(kept.unique(), torch.tensor([0.0, 2.0]).double(), 1e-12)
+    assert not torch.equal(weight, again[0])
+    assert all(one is other for one, other in zip(others, again[1:], strict=True))
+    assert layer.eval().recurrent_weights[0] is layer.hidden_gates.weight
+
+
+def test_a_locked_mask_is_the_same_at_every_step_and_differs_between_streams() -> None:
+    mask = dropout(torch.ones(9, 4, 50), 0.4, True, locked=True)
+    assert torch.equal(mask, mask[:1].expand_as(mask))
+    assert len(mask[0].unique(dim=0)) == 4
+    assert mask.unique().tolist() == pytest.approx([0, 1 / 0.6])
+    assert not torch.equal(mask, dropout(torch.ones(9, 4, 50), 0.4, True, locked=True))
+
+
+@given(seeds, st.integers(1, 5), st.integers(1, 4), st.booleans())
+def test_rows_are_dropped_by_the_mask_of_their_stream(seed: int, steps: int, batch: int, padded: bool) -> None:
+    torch.manual_seed(seed)
+    lengths = torch.randint(1, steps + 1, (batch,)).index_fill(0, torch.tensor([0]), steps)
+    mask = torch.arange(steps)[:, None] < lengths if padded else None
+    rows = select_rows(torch.ones(steps, batch, 64), mask)
+    kept = dropout_of_rows(rows, mask, batch, 0.5, True, locked=True)
+    streams = select_rows(torch.arange(batch).expand(steps, -1), mask)
+    for stream in range(batch):
+        own = kept[streams == stream]
+        assert torch.equal(own, own[:1].expand_as(own))
+    assert len(kept.unique(dim=0)) == batch
+    assert torch.equal(dropout_of_rows(rows, mask, batch, 0.5, False, locked=True), rows)
+
+
+def test_locked_dropout_falls_on_what_goes_from_layer_to_layer(seen: Seen) -> None:
+    """With gates that read one unit alone, a stream sees it at all steps or at none; keys are dropped at each step."""
+    config = dataclasses.replace(SMALL, dropout_in_out=0.5, dropout_between=0.5, dropout_locked=True)
+    model = model_of(config).train()
+    model.embedding.weight.data.fill_(1.0)
+    with torch.no_grad():
+        for layer in model.reading:
+            layer.input_gates.weight[:, 1:] = 0
+    dropped = set()
+    for seed in range(20):
+        torch.manual_seed(seed)
+        seen.clear()
+        model(TOKENS)
+        for layer, (gate_inputs, _, _) in zip(model.reading, seen, strict=True):
+            read = (gate_inputs - layer.input_gates.bias).abs().amax(-1) > 1e-12  # (T, B)
+            assert torch.equal(read, read[:1].expand_as(read))
+            dropped.update(read[0].tolist())
+    assert dropped == {True, False}
+
+
 @settings(max_examples=25)
-@given(configs(), seeds, st.lists(st.sampled_from([0.0, 0.3]), min_size=4, max_size=4))
-def test_both_kernels_drop_the_same(config: ModelConfig, seed: int, rates: list[float]) -> None:
-    config = dataclasses.replace(config, **dict(zip(RATES, rates, strict=True)))
+@given(configs(), seeds, st.lists(st.sampled_from([0.0, 0.3]), min_size=5, max_size=5), st.booleans())
+def test_both_kernels_drop_the_same(config: ModelConfig, seed: int, rates: list[float], locked: bool) -> None:
+    config = dataclasses.replace(config, dropout_locked=locked, **dict(zip(RATES, rates, strict=True)))
     results = []
     for choice in ("off", "autograd"):
         model = model_of(config, seed).train()

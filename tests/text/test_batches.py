@@ -52,6 +52,35 @@ def test_a_run_can_go_on_at_any_batch() -> None:
     assert len(StreamBatches(np.arange(0), 4, 10, start_token=START)) == 0
 
 
+@given(
+    n=st.integers(1, 300), columns=st.integers(1, 6), bptt=st.integers(1, 12), jitter=st.floats(0, 0.99),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+def test_moved_cuts_leave_the_stream_and_the_number_of_batches(
+    n: int, columns: int, bptt: int, jitter: float, seed: int
+) -> None:
+    straight = StreamBatches(np.arange(n), columns, bptt, start_token=START)
+    random = np.random.default_rng(seed)
+    moved = StreamBatches(np.arange(n), columns, bptt, start_token=START, jitter=jitter, random=random)
+    assert len(moved) == len(straight)
+    for name in ("inputs", "targets"):
+        one, other = ([getattr(batch, name) for batch in batches] for batches in (straight, moved))
+        assert np.array_equal(np.concatenate(one), np.concatenate(other))
+    lengths = [len(batch.targets) for batch in moved]
+    assert all(1 <= length <= bptt * (1 + jitter) for length in lengths[:-1])
+    assert all(length >= bptt * (1 - jitter) for length in lengths[:-2])
+
+
+def test_cuts_are_moved_anew_each_time() -> None:
+    random = np.random.default_rng(1)
+    first, second = (
+        [len(b.targets) for b in StreamBatches(np.arange(999), 3, 20, start_token=START, jitter=0.5, random=random)]
+        for _ in range(2)
+    )
+    assert first != second
+    assert len(set(first)) > 5
+
+
 SENTENCES = st.lists(st.lists(st.integers(0, 99), max_size=6), min_size=1, max_size=40)
 
 

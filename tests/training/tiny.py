@@ -39,6 +39,13 @@ RECIPE = recipe_from(
 MODES = {
     "stream": (),
     "stream, averaged": ("training.average=0.9",),
+    "stream, regularised": (
+        "training.bptt_jitter=0.5",
+        "training.activity_penalty=2",
+        "training.change_penalty=1",
+        "model.dropout_weights=0.3",
+        "model.dropout_locked=true",
+    ),
     "sentences": ("training.batching=sentences",),
     "sentences, averaged": ("training.batching=sentences", "training.average=0.9"),
 }

@@ -61,7 +61,7 @@ def generate(
     while True:
         with torch.no_grad():
             output = network(torch.tensor(unread, device=device)[:, None], state)
-            logits = network.decode(output.features[-1:])[0].cpu().double()  # (V,)
+            logits = network.decoder(output.features[-1:])[0].cpu().double()  # (V,)
         drawn = draw(logits.index_fill(0, forbidden, -torch.inf), sampling, random)
         yield vocabulary.tokens[drawn]
         starts_afresh = by_sentence and drawn == vocabulary.end

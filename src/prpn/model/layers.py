@@ -1,8 +1,9 @@
-"""The building blocks that the three networks share: two normalisations and dropout masks.
+"""The building blocks that the three networks share: two normalisations and dropout.
 
 layer norm, paper:    γ (x − μ) / √(σ² + 1e-5) + β         over the features, biased variance (Ba et al. 2016)
 layer norm, released: γ (x − μ) / (σ̂ + 1e-6) + β           unbiased standard deviation
 batch norm:           over rows = real positions of the chunk, so that padding never enters its statistics
+locked dropout:       one mask for all steps of a chunk (Gal & Ghahramani 2016), another for each stream
 """
 
 from __future__ import annotations
@@ -54,11 +55,23 @@ class Linear(nn.Linear):
         return linear(x, self.weight, self.bias)
 
 
-def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
-    """Drop elements of x with probability `rate` while training, and scale up the others."""
+def dropout(x: Tensor, rate: float, training: bool, locked: bool = False) -> Tensor:
+    """Drop elements of x with probability `rate` while training, and scale up the others; `locked`: x is (T, B, …)."""
     if not training or rate == 0:
         return x
+    if locked:
+        return x * dropout_mask(x, tuple(x.shape[1:]), rate)
     return native_dropout(x, rate) if kernels.native_reads(x) else F.dropout(x, rate, training)
+
+
+def dropout_of_rows(
+    rows: Tensor, mask: Tensor | None, batch: int, rate: float, training: bool, locked: bool = False
+) -> Tensor:
+    """`dropout` of the real positions (R, …) of a chunk of B streams."""
+    if not locked or not training or rate == 0:
+        return dropout(rows, rate, training)
+    steps = len(rows) // batch if mask is None else len(mask)
+    return rows * select_rows(dropout_mask(rows, (batch, rows.shape[-1]), rate).expand(steps, -1, -1), mask)
 
 
 def dropout_mask(like: Tensor, shape: tuple[int, ...], rate: float) -> Tensor:

@@ -22,7 +22,7 @@ from prpn import kernels
 from prpn.config import ModelConfig
 from prpn.kernels.native_attention import native_attention
 from prpn.model.attention import structured_attention
-from prpn.model.layers import BatchNorm, Linear, dropout, select_rows
+from prpn.model.layers import BatchNorm, Linear, dropout, dropout_of_rows, select_rows
 
 BLOCK = 256
 """Steps attended at once, so that a very long sentence costs time in proportion to its length."""
@@ -69,7 +69,9 @@ class PredictNetwork(nn.Module):
             rows = select_rows(now, mask)  # (R, H)
         for block in self.residual:
             rows = block(rows)
-        rows = dropout(rows, self.config.dropout_between, self.training)
+        rows = dropout_of_rows(
+            rows, mask, now.shape[1], self.config.dropout_between, self.training, self.config.dropout_locked
+        )
         return torch.tanh(self.output_norm(self.output(rows))), attention
 
     def summarise(self, hidden_tape: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ from prpn.config import ModelConfig
 from prpn.errors import ConfigError
 from prpn.kernels.loss import chunked_cross_entropy, token_cross_entropies
 from prpn.model.attention import reach_distribution
-from prpn.model.layers import dropout, place_rows, select_rows
+from prpn.model.layers import dropout_of_rows, place_rows, select_rows
 from prpn.model.parsing import Parse, ParsingNetwork, PlainGates
 from prpn.model.predict import PredictNetwork
 from prpn.model.reading import ReadingLayer
@@ -29,6 +29,7 @@ from prpn.model.state import State
 class Output:
     """What a chunk of text went through on its way to the features that predict the next tokens."""
 
+    hidden: Tensor  # (T, B, H) of the last layer
     features: Tensor  # (R, E) input of the decoder at the real positions
     parse: Parse
     reading_attention: list[Tensor]  # one (T, B, N) a layer; empty without reading attention
@@ -78,33 +79,30 @@ class PRPN(nn.Module):
             cells=torch.stack([tape.cells[-slots:] for tape in tapes]),
         )
         attention = [tape.attention for tape in tapes if tape.attention is not None]
-        return Output(features, parse, attention, predict_attention, after)
+        return Output(inputs, features, parse, attention, predict_attention, after)
 
     def logits(self, output: Output, mask: Tensor | None = None) -> Tensor:
         """Scores of every next token (T, B, V); zero at padding."""
-        return place_rows(self.decode(output.features), mask, output.state.batch)
-
-    def decode(self, features: Tensor) -> Tensor:
-        """Scores (R, V) of features (R, E)."""
-        return self.decoder(self.drop(features))
+        return place_rows(self.decoder(self.drop(output, mask)), mask, output.state.batch)
 
     def loss(self, output: Output, targets: Tensor, mask: Tensor | None = None) -> Tensor:
         """Mean cross-entropy, in nats a token, of targets (T, B) at the real positions."""
-        wanted = select_rows(targets, mask)
+        features, wanted = self.drop(output, mask), select_rows(targets, mask)
         if kernels.in_use() == "autograd":
-            return F.cross_entropy(self.decode(output.features), wanted)
-        return chunked_cross_entropy(
-            self.drop(output.features), self.decoder.weight, self.decoder.bias, wanted
-        )  # fmt: skip
+            return F.cross_entropy(self.decoder(features), wanted)
+        return chunked_cross_entropy(features, self.decoder.weight, self.decoder.bias, wanted)
 
     @torch.no_grad()
     def token_losses(self, output: Output, targets: Tensor, mask: Tensor | None = None) -> Tensor:
         """Cross-entropy, in nats, of each target (T, B) at the real positions (R,), in reading order."""
-        wanted = select_rows(targets, mask)
+        features, wanted = self.drop(output, mask), select_rows(targets, mask)
         if kernels.in_use() == "autograd":
-            return F.cross_entropy(self.decode(output.features), wanted, reduction="none")
-        return token_cross_entropies(self.drop(output.features), self.decoder.weight, self.decoder.bias, wanted)
+            return F.cross_entropy(self.decoder(features), wanted, reduction="none")
+        return token_cross_entropies(features, self.decoder.weight, self.decoder.bias, wanted)
 
-    def drop(self, features: Tensor) -> Tensor:
-        """The in-out dropout on what the decoder reads."""
-        return dropout(features, self.config.dropout_in_out, self.training)
+    def drop(self, output: Output, mask: Tensor | None = None) -> Tensor:
+        """What the decoder reads (R, E), after the in-out dropout."""
+        config, batch = self.config, output.state.batch
+        return dropout_of_rows(
+            output.features, mask, batch, config.dropout_in_out, self.training, config.dropout_locked
+        )  # fmt: skip

@@ -76,7 +76,7 @@ class ReadingLayer(nn.Module):
 
     def forward(self, inputs: Tensor, gates: Tensor, past_hidden: Tensor, past_cells: Tensor) -> Tapes:
         """Read inputs (T, B, I) under gates (T, B, N), after the past states (N, B, H)."""
-        dropped = dropout(inputs, self.input_dropout, self.training)
+        dropped = dropout(inputs, self.input_dropout, self.training, self.config.dropout_locked)
         gate_inputs = self.input_gates(dropped)  # (T, B, 4H), to be normalised in the recurrence
         key_inputs = None
         if self.config.reading_attention:
@@ -97,9 +97,10 @@ class ReadingLayer(nn.Module):
 
     @property
     def recurrent_weights(self) -> tuple[Tensor, ...]:
-        """What the recurrence needs besides W_h: hidden gates, their norm, the cell's norm."""
+        """What the recurrence needs besides W_h: hidden gates (some dropped), their norm, the cell's norm."""
         hidden, norm, cell = self.hidden_gates, self.hidden_norm, self.cell_norm
-        return hidden.weight, hidden.bias, norm.gain, norm.bias, cell.gain, cell.bias
+        weight = dropout(hidden.weight, self.config.dropout_weights, self.training)
+        return weight, hidden.bias, norm.gain, norm.bias, cell.gain, cell.bias
 
     @property
     def dropout_rates(self) -> Rates:
@@ -144,7 +145,7 @@ def recurrence(
     def at(mask: Tensor | None, t: int) -> Tensor | None:
         return None if mask is None else mask[t]
 
-    normed_inputs = layer.input_norm(gate_inputs)
+    normed_inputs, (hidden_weight, hidden_bias, *_) = layer.input_norm(gate_inputs), layer.recurrent_weights
     for t in range(steps):
         summary, cell_summary = hidden[-1], cells[-1]
         if key_inputs is not None:
@@ -158,7 +159,8 @@ def recurrence(
             attention = masked(attention, at(masks.attention, t))
             summary = torch.einsum("bn,bnh->bh", attention, memory)  # h̃_t
             cell_summary = torch.einsum("bn,bnh->bh", attention, cell_memory)  # c̃_t
-        update = normed_inputs[t] + layer.hidden_norm(layer.hidden_gates(masked(summary, masks.recurrent)))
+        recalled = linear(masked(summary, masks.recurrent), hidden_weight, hidden_bias)  # (B, 4H)
+        update = normed_inputs[t] + layer.hidden_norm(recalled)
         write, keep, candidate, show = update.chunk(4, -1)  # (B, H) each: i, f, ĉ, o
         cell = keep.sigmoid() * cell_summary + write.sigmoid() * candidate.tanh()
         hidden.append(show.sigmoid() * layer.cell_norm(cell).tanh())

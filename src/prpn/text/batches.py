@@ -1,9 +1,9 @@
 """Batches for training and evaluation: cut from one stream, or made of whole sentences. B columns, T rows of time.
 
 Stream. The corpus is a circle of n tokens. Column b begins at (offset + ⌊b·n / B⌋) mod n and is ⌈n / B⌉ long; batch k
-holds its rows k·bptt … (k + 1)·bptt. The target at a position is the token there and the input the token before it, so
-every token is a target, the first of the corpus after `start_token`. Where B does not divide n some columns end with
-the first token of the next one; `once` masks these repeats.
+holds its rows k·bptt … (k + 1)·bptt, or, with jitter, those between cuts near by. The target at a position is the token
+there and the input the token before it, so every token is a target, the first of the corpus after `start_token`. Where
+B does not divide n some columns end with the first token of the next one; `once` masks these repeats.
 
 Sentences. Input `<s> w₁ … wₙ`, target `w₁ … wₙ </s>`. Sentences are shuffled, sorted by length within pools of
 `_POOL` batches, and cut into batches, which are shuffled again: little padding, and chance still mixes the corpus.
@@ -63,19 +63,27 @@ class StreamBatches(_Batches):
         start_token: int,
         offset: int = 0,
         once: bool = False,
+        jitter: float = 0.0,
+        random: np.random.Generator | None = None,
     ) -> None:
-        self._ids, self._bptt, self._start_token, self._once = ids, bptt, start_token, once
+        self._ids, self._start_token, self._once = ids, start_token, once
         columns = max(1, min(batch_size, len(ids)))
         boundaries = np.arange(columns + 1, dtype=np.int64) * len(ids) // columns
         self._begins = boundaries[:-1] + offset  # (B,)
         self._own_rows = np.diff(boundaries)  # (B,)
-        self._rows = -(-len(ids) // columns)
+        rows = -(-len(ids) // columns)
+        inner = np.arange(bptt, rows, bptt)
+        if random is not None and jitter:
+            furthest = int(jitter * bptt / 2)  # two neighbours can meet half-way each
+            inner = np.minimum(inner + random.integers(-furthest, furthest + 1, len(inner)), rows - 1)
+        cuts = [0, *inner.tolist(), rows]  # batch k holds the rows from cut k to the next
+        self._cuts = cuts if rows else [0]
 
     def __len__(self) -> int:
-        return -(-self._rows // self._bptt)
+        return len(self._cuts) - 1
 
     def _batch(self, index: int) -> Batch:
-        rows = np.arange(index * self._bptt, min((index + 1) * self._bptt, self._rows))[:, None]  # (T, 1)
+        rows = np.arange(self._cuts[index], self._cuts[index + 1])[:, None]  # (T, 1)
         positions = (self._begins + rows) % len(self._ids)  # (T, B)
         inputs = self._ids[positions - 1].astype(np.int64)  # (T, B); position −1 is the last token: the circle closes
         inputs[positions == 0] = self._start_token

@@ -84,7 +84,15 @@ def training_batches(config: TrainingConfig, data: Data, epoch: int) -> Batches:
         )
     random = np.random.default_rng([config.seed, epoch])
     offset = int(random.integers(len(ids))) if config.random_offset else 0
-    return StreamBatches(ids, config.batch_size, config.bptt, start_token=vocabulary.start, offset=offset)
+    return StreamBatches(
+        ids,
+        config.batch_size,
+        config.bptt,
+        start_token=vocabulary.start,
+        offset=offset,
+        jitter=config.bptt_jitter,
+        random=random,
+    )
 
 
 def evaluation_batches(config: TrainingConfig, vocabulary: Vocabulary, ids: Any, columns: int, length: int) -> Batches:

@@ -36,6 +36,7 @@ from prpn.training.evaluate import ESTIMATE_COLUMNS, on_device, score
 from prpn.training.memory import nothing_collected_twice
 from prpn.training.metrics import Metrics
 from prpn.training.optimizer import Adam
+from prpn.training.penalty import penalty
 from prpn.training.position import Position
 from prpn.training.schedule import learning_rate
 from prpn.training.signals import stop_requests
@@ -134,7 +135,7 @@ class Trainer:
         self.network.train()
         output = self.network(inputs, None if batch.fresh else self.state, mask)
         loss = self.network.loss(output, targets, mask)
-        loss.backward()
+        (loss + penalty(output.hidden, mask, self.config)).backward()
         if self.config.clip:
             clip_grad_norm_(self.network.parameters(), self.config.clip)
         self.optimizer.step()
