@@ -3,6 +3,7 @@
     model = prpn.load("runs/mine")
     model.distances("the old man sat on the bench"), model.parse("…")
     model.perplexity("…"), model.score("…"), model.generate("…")
+    model.at_temperature(math.inf)
     prpn.evaluate(model, "treebank.mrg")
 
 Text is tokenised as the training text was; a list of strings is taken as tokens.
@@ -11,6 +12,7 @@ Text is tokenised as the training text was; a list of strings is taken as tokens
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -46,6 +48,13 @@ class Model:
     def __init__(self, recipe: Recipe, vocabulary: Vocabulary, network: PRPN) -> None:
         self.recipe, self.vocabulary, self.network = recipe, vocabulary, network.eval()
         self._tokenizer = Tokenizer(recipe.text)
+
+    def at_temperature(self, temperature: float) -> Model:
+        """The same weights with gates of another τ; `math.inf` opens and closes them fully, as in the trees."""
+        recipe = replace(self.recipe, model=replace(self.recipe.model, temperature=temperature))
+        network = PRPN(recipe.model, len(self.vocabulary))
+        network.load_state_dict(self.network.state_dict())
+        return Model(recipe, self.vocabulary, network.to(self.network.decoder.bias))
 
     def tokens(self, sentence: str | Sequence[str]) -> list[str]:
         """The sentence as the model sees it: split and normalised as in training."""

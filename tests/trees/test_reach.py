@@ -14,7 +14,7 @@ from torch import Tensor
 
 from prpn.config import ModelConfig
 from prpn.errors import InputError
-from prpn.model.parsing import Parse, ParsingNetwork, stick
+from prpn.model.parsing import Parse, ParsingNetwork, gate_factors, stick
 from prpn.trees import Tree, build, has_ties
 from prpn.trees.brackets import Constituent
 from prpn.trees.reach import distances_of, reach_starts, reach_starts_from_distances
@@ -194,10 +194,10 @@ def test_gates_of_the_model_open_where_the_rules_say(flavour: str, nested: Neste
 
 def sharp_gates(distances: list[float], flavour: str, temperature: float) -> list[list[float]]:
     """g_i^t for i = 0 … t − 1 and t = 1 …, hard, from the distances as they are and the model's own α."""
-    network = ParsingNetwork(ModelConfig(flavour=flavour, embedding=1, hidden=2, temperature=temperature))
+    config = ModelConfig(flavour=flavour, temperature=temperature)
     values = torch.tensor(distances)
     nearest = torch.ones(1)  # g_{t−1}^t = 1
-    alphas = [network.alpha(values[t] - values[1:t]) for t in range(1, len(distances))]
+    alphas = [gate_factors(values[t] - values[1:t], config) for t in range(1, len(distances))]
     return [stick(torch.cat([alpha, nearest])).tolist() for alpha in alphas]
 
 

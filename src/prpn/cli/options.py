@@ -13,8 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 VERBS = (
-    "train", "parse", "words", "evaluate", "score", "average", "perplexity", "generate", "boundaries", "reproduce",
-    "info",
+    "train", "parse", "words", "evaluate", "score", "average", "perplexity", "generate", "boundaries",
+    "temperature", "reproduce", "info",
 )  # fmt: skip
 """In the order in which `prpn --help` lists them."""
 

@@ -58,10 +58,10 @@ class ParsingNetwork(nn.Module):
         distances, next_distances = (scores.sigmoid() if released else scores.relu()).unbind(-1)  # (T, B) each
         distance_tape = torch.cat([past_distances, distances])  # (N + T, B)
         last_distances = distance_tape[1:].unfold(0, slots, 1)  # (T, B, N): d_{t−N+1} … d_t
-        alpha = self.alpha(distances[..., None] - last_distances)  # (T, B, N)
+        alpha = gate_factors(distances[..., None] - last_distances, self.config)  # (T, B, N)
         if not released:  # no factor belongs to d_t itself; the released code keeps it (1 if hard, sigmoid(5) if soft)
             alpha = torch.cat([alpha[..., :-1], torch.ones_like(alpha[..., -1:])], -1)
-        next_alpha = self.alpha(next_distances[..., None] - last_distances)  # (T, B, N)
+        next_alpha = gate_factors(next_distances[..., None] - last_distances, self.config)  # (T, B, N)
         return Parse(
             scores, distances, next_distances, stick(alpha), stick(next_alpha), embedding_tape, distance_tape
         )  # fmt: skip
@@ -86,23 +86,6 @@ class ParsingNetwork(nn.Module):
         steps = len(window) - self.config.lookback
         return sum((F.linear(window[k : k + steps], w) for k, w in enumerate(weight.unbind(-1))), bias)
 
-    def alpha(self, difference: Tensor) -> Tensor:
-        """α(Δ): near 0 where the earlier distance is larger, so that a bigger constituent started there.
-
-        paper:    (hardtanh(τΔ) + 1) / 2                    soft: (tanh(τΔ) + 1) / 2
-        released: (hardtanh(2τΔ + 1) + 1) / 2, 1 at ties    soft: sigmoid(10τΔ + 5)
-        τ = ∞:    1 where Δ ≥ 0, by comparison, since 0·∞ is not a number
-        """
-        temperature, soft = self.config.temperature, self.config.gates == "soft"
-        if temperature == torch.inf:
-            return (difference >= 0).to(difference.dtype)
-        if self.config.flavour == "released":
-            if soft:
-                return torch.sigmoid(10 * (temperature * difference) + 5)
-            return (F.hardtanh(2 * (temperature * difference) + 1) + 1) / 2
-        squash = torch.tanh if soft else F.hardtanh
-        return (squash(temperature * difference) + 1) / 2
-
 
 class PlainGates(nn.Module):
     """The ablation without a parsing network: every state that was really seen is open, every other slot closed."""
@@ -117,6 +100,24 @@ class PlainGates(nn.Module):
         embedding_tape = torch.cat([past_embeddings, embeddings])
         scores = torch.stack([distances, distances], -1)
         return Parse(scores, distances, distances, gates, gates, embedding_tape, distance_tape)
+
+
+def gate_factors(difference: Tensor, config: ModelConfig) -> Tensor:
+    """α(Δ): near 0 where the earlier distance is larger, so that a bigger constituent started there.
+
+    paper:    (hardtanh(τΔ) + 1) / 2                    soft: (tanh(τΔ) + 1) / 2
+    released: (hardtanh(2τΔ + 1) + 1) / 2, 1 at ties    soft: sigmoid(10τΔ + 5)
+    τ = ∞:    1 where Δ ≥ 0, by comparison, since 0·∞ is not a number
+    """
+    temperature, soft = config.temperature, config.gates == "soft"
+    if temperature == torch.inf:
+        return (difference >= 0).to(difference.dtype)
+    if config.flavour == "released":
+        if soft:
+            return torch.sigmoid(10 * (temperature * difference) + 5)
+        return (F.hardtanh(2 * (temperature * difference) + 1) + 1) / 2
+    squash = torch.tanh if soft else F.hardtanh
+    return (squash(temperature * difference) + 1) / 2
 
 
 def stick(alpha: Tensor) -> Tensor:

@@ -88,8 +88,12 @@ class Parser:
     def scores(self, sentences: Sequence[Sequence[str]]) -> list[Scores]:
         """Distances before their activation, one before each word, of sentences given as words."""
         ids = self.vocabulary.encode(self.tokenizer.normalize(word) for words in sentences for word in words)
-        ends = np.cumsum([0, *map(len, sentences)])
-        found = self.network.scores(np.array(ids, dtype=np.int32), ends[1:]).astype(np.float64)
+        return self.scores_of_ids(np.array(ids, dtype=np.int32), list(map(len, sentences)))
+
+    def scores_of_ids(self, ids: NDArray[np.int32], lengths: Sequence[int]) -> list[Scores]:
+        """The same of sentences of these lengths, given as numbers of the vocabulary."""
+        ends = np.cumsum([0, *lengths])
+        found = self.network.scores(ids, ends[1:]).astype(np.float64)
         return [found[begin:end] for begin, end in pairwise(ends.tolist())]
 
     def activated(self, scores: Scores) -> Scores:
