@@ -42,6 +42,8 @@ files = {{ training = "training", validation = "validation", test = "validation"
 figures = [
   {{ system = "model", measure = "perplexity", on = "validation", spread = 0.01 }},
   {{ system = "model", measure = "perplexity", on = "test", spread = 0.01 }},
+  {{ system = "model", measure = "perplexity", on = "test", cache = true, spread = 0.01 }},
+  {{ system = "model", measure = "perplexity", on = "validation", cache = true, spread = 0.01 }},
   {{ system = "3-gram", measure = "bits_per_character", on = "test" }},
   {{ row = "PRPN", system = "model", measure = "f1", on = "treebank", protocol = "released", spread = 0.1 }},
   {{ system = "model", measure = "f1", on = "treebank", protocol = "kim", builder = "unbiased", spread = 0.1 }},
@@ -100,6 +102,8 @@ def test_an_experiment_is_run_recorded_and_repeated(small: Path, prpn: Command) 
     assert list(first["figures"]) == [
         "model: validation perplexity",
         "model: test perplexity",
+        "model + cache: test perplexity",
+        "model + cache: validation perplexity",
         "3-gram: test bits per character",
         "model: F1 under released",
         "model: F1 under kim, unbiased",
@@ -108,6 +112,10 @@ def test_an_experiment_is_run_recorded_and_repeated(small: Path, prpn: Command) 
     figures = first["figures"]
     assert all(set(figures[label]["by_seed"]) == {"1", "2"} for label in figures if label.startswith("model"))
     assert figures["model: test perplexity"]["value"] == pytest.approx(figures["model: validation perplexity"]["value"])
+    with_cache = figures["model + cache: test perplexity"]["value"]
+    assert with_cache == pytest.approx(figures["model + cache: validation perplexity"]["value"], rel=1e-6)
+    assert with_cache < figures["model: test perplexity"]["value"]
+    assert (small / "runs" / "small" / "model-1" / "cache.json").exists()
     assert figures["right: F1 under klein, at most 5 words"]["by_seed"] == {"none": 100.0}
     assert first["data"]["treebank"]["file"] == "small_1.mrg to small_2.mrg"
     assert (small / "runs" / "small" / "model-2" / "model.safetensors").exists()

@@ -32,6 +32,7 @@ def test_figures_have_what_they_need(experiment: Experiment) -> None:
         assert figure.is_of_trees == (figure.measure == "f1") == bool(figure.protocol)
         assert figure.on in experiment.files or figure.on == "validation"
         assert (figure.spread > 0) == (system is not None and system.is_model)
+        assert not figure.cache or (system is not None and system.is_model and "validation" in experiment.files)
     for system in experiment.systems.values():
         assert not system.is_model or experiment.seeds
         assert system.with_seed(7).training.seed == 7

@@ -68,6 +68,8 @@ class Figure:
     """The table it belongs to, where this is not the experiment's."""
     row: str = ""
     """The paper's row that it stands beside."""
+    cache: bool = False
+    """Whether a model is mixed with a continuous cache that was tuned on the validation text."""
     protocol: str = ""
     builder: Literal["paper", "unbiased"] = "paper"
     maximum_words: int | None = None
@@ -83,7 +85,7 @@ class Figure:
     def label(self) -> str:
         """System, measure and what it was measured on: its name in records."""
         if not self.is_of_trees:
-            return f"{self.system}: {self.on} {MEASURE_NAMES[self.measure]}"
+            return f"{self.system}{' + cache' if self.cache else ''}: {self.on} {MEASURE_NAMES[self.measure]}"
         limit = f", at most {self.maximum_words} words" if self.maximum_words else ""
         return f"{self.system}: F1 under {self.protocol}{limit}" + (", unbiased" if self.builder != "paper" else "")
 

@@ -14,6 +14,7 @@ from typing import Any
 from prpn.baselines.ngram import NGram
 from prpn.baselines.unigram_cache import tune_cache
 from prpn.config import load_recipe
+from prpn.language.cached_score import save_cache, score_with_cache, tune_on
 from prpn.parsing.parser import Parser
 from prpn.pretrained import load
 from prpn.report.progress import counting
@@ -50,12 +51,16 @@ class Outcome:
     runs: list[dict[str, Any]] = field(default_factory=list)
 
 
+Scores = dict[tuple[Role, bool], dict[str, Any]]
+"""Scores of texts by role, without and with a continuous cache."""
+
+
 @dataclass(frozen=True)
 class _Trained:
     """A system that was trained with a seed: its scores of texts, and its parser if trees are wanted."""
 
     seed: str
-    scores: Mapping[str, Mapping[str, float]]
+    scores: Scores
     parser: Parser | None
     steps: int | None
     seconds: float
@@ -73,7 +78,7 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
     for figure in experiment.figures:
         if not figure.is_of_trees:
             outcome.figures[figure.label] = {
-                each.seed: each.scores[figure.on][figure.measure] for each in trained[figure.system]
+                each.seed: each.scores[figure.on, figure.cache][figure.measure] for each in trained[figure.system]
             }
     began = time.monotonic()
     if of_trees := _tree_figures(experiment, files, trained, options.quiet):
@@ -91,7 +96,7 @@ def _train_all(
     files: Mapping[Role, FoundFile],
     options: Options,
 ) -> Iterable[_Trained]:
-    wanted = {figure.on for figure in experiment.figures if figure.system == name}
+    wanted = {(figure.on, figure.cache) for figure in experiment.figures if figure.system == name}
     if not system.is_model:
         yield _counted(experiment, system, files, options.quiet)
         return
@@ -107,18 +112,35 @@ def _train_all(
             device=options.device,
             quiet=options.quiet,
         )
-        scores = {"validation": result["validation"]}
-        if "test" in wanted:
-            scores["test"] = _score_of(folder, str(_name(files, "test")), experiment.tokenized, options)
-        parser = Parser.load(folder) if "treebank" in wanted else None
+        scores: Scores = {("validation", False): result["validation"]}
+        if wanted & {("test", False), ("test", True), ("validation", True)}:
+            cached = any(with_cache for _, with_cache in wanted)
+            scores |= _scores_of(folder, files, cached, experiment.tokenized, options)
+        parser = Parser.load(folder) if ("treebank", False) in wanted else None
         yield _Trained(str(seed), scores, parser, result["steps"], result["seconds"])
 
 
-def _score_of(folder: Path, text: str, tokenized: bool, options: Options) -> dict[str, Any]:
-    model = load(folder)
+def _scores_of(
+    folder: Path, files: Mapping[Role, FoundFile], cached: bool, tokenized: bool, options: Options
+) -> Scores:
+    """Scores of texts that a model did not see; also with a cache if one is wanted, then saved with the model."""
+    model, scores = load(folder), Scores()
     model.network.to(usable_device(options.device))
-    with counting(f"scoring {text}", None, options.quiet) as progress:
-        return score_json(model.score_file(text, tokenized, progress))
+    texts = {
+        role: model.encode_file(str(_name(files, role)), tokenized) for role in ("validation", "test") if role in files
+    }
+    rest = (model.vocabulary, model.recipe.training)
+    with counting(f"scoring with {folder.name}", None, options.quiet) as progress:
+        if "test" in texts:
+            scores["test", False] = score_json(model.score_corpus(texts["test"], progress))
+        if cached:
+            tuned = tune_on(model.network, texts["validation"], *rest, progress)
+            save_cache(folder, tuned, texts["validation"])
+            scores["validation", True] = score_json(tuned.together)
+        if cached and "test" in texts:
+            _, together = score_with_cache(model.network, texts["test"], *rest, tuned.cache, progress)
+            scores["test", True] = score_json(together)
+    return scores
 
 
 def _counted(
@@ -134,7 +156,7 @@ def _counted(
             tokenized=experiment.tokenized,
             progress=progress,
         )
-    texts = {"validation": data.validation}
+    texts: dict[Role, Corpus] = {"validation": data.validation}
     if "test" in files:
         tokenizer = Tokenizer(recipe.text, experiment.tokenized)
         texts["test"] = encode(_names(files, "test"), tokenizer, data.vocabulary, default_cache())
@@ -144,7 +166,9 @@ def _counted(
     if system.cache:
         cache = tune_cache(logs["validation"], data.validation.ids)
         logs = {role: cache.mixed(logs[role], text.ids) for role, text in texts.items()}
-    scores = {role: score_json(_language_score(float(-logs[role].sum()), text)) for role, text in texts.items()}
+    scores = {
+        (role, False): score_json(_language_score(float(-logs[role].sum()), text)) for role, text in texts.items()
+    }
     return _Trained(NO_SEED, scores, None, None, round(time.monotonic() - began, 1))
 
 
