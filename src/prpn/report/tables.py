@@ -17,9 +17,9 @@ from typing import Any
 
 from prpn.report.precision import precision_table
 from prpn.report.reproduction import time_words, value_words
-from prpn.reproduction.experiments import beside, load_experiments
+from prpn.reproduction.experiments import Figure, beside, load_experiments
 from prpn.reproduction.paper import load_tables
-from prpn.reproduction.recorded import gather, write_recorded
+from prpn.reproduction.recorded import Recorded, gather, write_recorded
 from prpn.text.atomic import replacing
 from prpn.trees.protocols import PROTOCOLS
 
@@ -63,6 +63,34 @@ def paper_table(folder: Path) -> str:
                 experiment.budget,
                 time_words(found.seconds),
                 f"`{experiment.command}`",
+            )
+            rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def language_table(folder: Path) -> str:
+    """One row a recorded system that models language: validation and test, the paper's value, at what cost."""
+    heads = ("text", "system", "validation", "test", "paper", "budget", "time", "command")
+    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    known, recorded, tables = load_experiments(), gather(folder), load_tables()
+    for table in tables.values():
+        systems: dict[tuple[str, str], list[Figure]] = {}
+        for experiment, figure in beside(table.name, known.values()):
+            if not figure.is_of_trees and recorded[experiment.name].value(figure) is not None:
+                systems.setdefault((experiment.name, figure.label.partition(":")[0]), []).append(figure)
+        for (name, system), figures in systems.items():
+            found = recorded[name]
+            words = {figure.on: _with_spread(found, figure) for figure in figures}
+            paper = [str(table.row(figure.row).value) for figure in figures if figure.row]
+            cells = (
+                table.title,
+                system,
+                words.get("validation", ""),
+                words.get("test", ""),
+                "".join(paper),
+                known[name].budget,
+                time_words(found.seconds_of(figures[0].system)),
+                f"`{known[name].command}`",
             )
             rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -117,6 +145,7 @@ PARTS = {
     "trees": trees_table,
     "baselines": baselines_table,
     "paper": paper_table,
+    "language": language_table,
     "training speed": training_speed_table,
     "evaluation speed": evaluation_speed_table,
     "parsing speed": parsing_speed_table,
@@ -148,6 +177,12 @@ def _scores(folder: Path, is_shown: Callable[[str, dict[str, Any]], object]) -> 
 
 def _benchmark(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "benchmarks" / "benchmark.json").read_text(encoding="utf-8")))
+
+
+def _with_spread(found: Recorded, figure: Figure) -> str:
+    """The mean over seeds ± their standard deviation."""
+    words, spread = value_words(found.value(figure), figure.measure), found.spread(figure)
+    return words if spread is None else f"{words} ± {value_words(spread, figure.measure)}"
 
 
 def _times(ratio: float | None) -> str:

@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 from prpn.reproduction.experiments import NO_SEED, Experiment, Figure, load_experiments
@@ -36,17 +36,30 @@ class Recorded:
     data: dict[str, str] = field(default_factory=dict)
     """SHA-256 of the files by role."""
     runs: list[dict[str, Any]] = field(default_factory=list)
-    """Record, command, commit, seconds, steps and seed of what was run."""
+    """Record, command, commit, system (none: the only one), seconds, steps and seed of what was run."""
 
     def value(self, figure: Figure) -> float | None:
         """The mean over seeds; None: not recorded yet."""
         by_seed = self.figures.get(figure.label)
         return fmean(by_seed.values()) if by_seed else None
 
+    def spread(self, figure: Figure) -> float | None:
+        """The standard deviation between seeds; None where there are not two."""
+        by_seed = self.figures.get(figure.label, {})
+        return stdev(by_seed.values()) if len(by_seed) > 1 else None
+
     @property
     def seconds(self) -> float | None:
         """How long all runs took, as far as it was recorded."""
-        known = [run["seconds"] for run in self.runs if run["seconds"] is not None]
+        return self.seconds_of(None)
+
+    def seconds_of(self, system: str | None) -> float | None:
+        """How long the runs of a system took."""
+        known = [
+            run["seconds"]
+            for run in self.runs
+            if run["seconds"] is not None and (system is None or run["system"] in (system, None))
+        ]
         return sum(known) if known else None
 
 
@@ -111,4 +124,4 @@ def _runs_in(record: Record, name: str) -> Iterable[dict[str, Any]]:
     seed = record.get("recipe", {}).get("training", {}).get("seed")
     common = {"record": name, "command": record["command"], "commit": record["commit"]}
     for run in record.get("runs", [{"seed": seed, **record}]):
-        yield common | {key: run.get(key) for key in ("seconds", "steps", "seed")}
+        yield common | {key: run.get(key) for key in ("system", "seconds", "steps", "seed")}
