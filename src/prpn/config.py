@@ -47,6 +47,8 @@ class TextConfig:
     minimum_count: int = 1
     maximum_size: int = 0
     """Largest vocabulary, special tokens included; 0: no limit."""
+    unknown_classes: int = 0
+    """How many classes of unknown words are told apart, by capitals, digits, hyphens and endings; 0: one `<unk>`."""
     held_out: float = 0.05
     """Share of the text, from its end, kept for validation when no validation file is given."""
 
@@ -56,6 +58,11 @@ class TextConfig:
         _require(
             self.maximum_size == 0 or self.maximum_size >= 3,
             f"text.maximum_size = {self.maximum_size} leaves an empty vocabulary; give 3 or more, or 0 for no limit",
+        )
+        _require(self.unknown_classes >= 0, f"text.unknown_classes = {self.unknown_classes}: give 0 or more")
+        _require(
+            self.unknown_classes == 0 or self.tokenizer != "characters",
+            "text.unknown_classes are of words: characters have none",
         )
         _require(
             self.digits != "number" or self.tokenizer != "characters",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +31,10 @@ def random_parser(
     flavour: str = "released",
     text: TextConfig | None = None,
     scale: float = 1.0,
+    unknown_classes: Sequence[str] = (),
 ) -> Parser:
     draw = np.random.default_rng(seed)
-    vocabulary = Vocabulary(("<unk>", "</s>", *WORDS))
+    vocabulary = Vocabulary(("<unk>", "</s>", *unknown_classes, *WORDS))
 
     def normal(*shape: int) -> np.ndarray:
         return (scale * draw.normal(size=shape)).astype(np.float32)

@@ -42,6 +42,7 @@ KINDS = [
     for digits in ("keep", "N", "number")
     if (tokenizer, digits) != ("characters", "number")
 ]
+CLASSES = ("<unk:capital>", "<unk:number>", "<unk::zz>", "<unk:capitals>", "<unk:capital:s>")
 CONFIGS = st.builds(
     lambda kind, lowercase: TextConfig(tokenizer=kind[0], digits=kind[1], lowercase=lowercase),
     st.sampled_from(KINDS),
@@ -147,7 +148,7 @@ def test_lines_are_those_of_tree_objects(
         patch.setattr(parsing, "REMEMBERED_CHUNKS", remembered)
         patch.setattr(parse_text, "REMEMBERED_CHUNKS", remembered)
         patch.setattr(files, "BLOCK_BYTES", block)
-        parser = random_parser(text=config, flavour=flavour)
+        parser = random_parser(text=config, flavour=flavour, unknown_classes=CLASSES if ended else ())
         found = written(parser, path, form, builder, tokenized)
         expected = list(expected_lines(parser, path, form, builder, tokenized))
     assert len(found) == len(expected)
@@ -174,7 +175,7 @@ def test_both_ways_agree_unless_distances_are_about_equal(
     for kernels in ("fp32", "off"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PRPN_KERNELS", kernels)
-            parser = random_parser(seed, text=config, scale=0.5)
+            parser = random_parser(seed, text=config, scale=0.5, unknown_classes=CLASSES if seed % 2 else ())
             lines = [json.loads(line) for line in written(parser, path, "jsonl", builder, False)]
             found[kernels] = lines, parser.scores([line["words"] for line in lines])
     for one, other, scores in zip(found["fp32"][0], found["off"][0], found["off"][1], strict=True):
@@ -327,3 +328,18 @@ def test_rows_do_not_depend_on_what_they_are_made_with(kernels: str, monkeypatch
     assert_same = np.testing.assert_array_equal if kernels == "fp32" else np.testing.assert_allclose
     assert_same(one.scores(ids, ends), other.scores(ids, ends))
     assert all(a < b for a, b in pairwise(sorted({*other.rows.slots(ids)})))
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_unknown_words_are_parsed_by_their_class(kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRPN_KERNELS", kernels)
+    parser = random_parser(unknown_classes=CLASSES)
+    names = parser.vocabulary
+    assert names.decode(names.encode(["Pizza", "pizzazz", "Texas", "NATO", "7up"])) == [
+        "<unk:capital>", "<unk::zz>", "<unk:capital:s>", "<unk:capitals>", "<unk:number>"
+    ]  # fmt: skip
+    path = tmp_path / "text"
+    path.write_text("Pizza pizzazz Texas\n<unk:capital> <unk::zz> <unk:capital:s>\nqq qq qq\n")
+    rows = [json.loads(line)["distances"] for line in written(parser, path, "jsonl", "paper", False)]
+    assert rows[0] == pytest.approx(rows[1])
+    assert rows[0] != pytest.approx(rows[2])

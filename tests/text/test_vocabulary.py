@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prpn.errors import ConfigError, InputError
-from prpn.text.vocabulary import Vocabulary
+from prpn.text.unknown_words import classes_of
+from prpn.text.vocabulary import Vocabulary, is_unknown
 
 COUNTS = {"b": 2, "a": 2, "é": 5, "<unk>": 9, "rare": 1, "</s>": 4, "<s>": 3}
 
@@ -35,6 +36,59 @@ def test_encode_and_decode() -> None:
     assert vocabulary.decode([3, 0, 1]) == ["a", "<unk>", "</s>"]
     assert "a" in vocabulary
     assert "rare" not in vocabulary
+
+
+RARE = {"the": 50, "running": 3, "swimming": 2, "Boston": 3, "NASA": 1, "x-ray": 1, "1980s": 4, "B2B": 1, "z": 1}
+
+
+def test_classes_of_unknown_words_stand_before_the_words_and_take_them_in() -> None:
+    vocabulary = Vocabulary.build(RARE, 5, 0, with_start=False, unknown_classes=6)
+    assert vocabulary.tokens[:2] == ("<unk>", "</s>")
+    assert vocabulary.tokens[-1] == "the"
+    classes = vocabulary.tokens[2:-1]
+    assert classes == ("<unk::g>", "<unk::ing>", "<unk::ng>", "<unk:number:s>", "<unk:number>", "<unk:capital:n>")
+    words = ["jogging", "song", "1990s", "1990", "Houston", "the", "a", "<unk>"]
+    assert vocabulary.decode(vocabulary.encode(words)) == [
+        "<unk::ing>", "<unk::ng>", "<unk:number:s>", "<unk:number>", "<unk:capital:n>", "the", "<unk>", "<unk>",
+    ]  # fmt: skip
+    assert vocabulary.unknown_ids == (0, 2, 3, 4, 5, 6, 7)
+    assert vocabulary.has_classes
+
+
+def test_classes_count_towards_the_size() -> None:
+    counts = {f"word{letter}": 9 for letter in "abcdefgh"}
+    vocabulary = Vocabulary.build(counts, 1, 9, with_start=False, unknown_classes=3)
+    assert len(vocabulary) == 9
+    assert sum(map(is_unknown, vocabulary.tokens)) == 4
+    with pytest.raises(ConfigError, match="empty vocabulary"):
+        Vocabulary.build(counts, 1, 5, with_start=False, unknown_classes=3)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("jogging", ["<unk::ing>", "<unk::ng>", "<unk::g>"]),
+        ("cat", ["<unk::t>"]),
+        ("of", []),
+        ("Reading", ["<unk:capital:ing>", "<unk:capital:ng>", "<unk:capital:g>", "<unk:capital>"]),
+        ("NASA", ["<unk:capitals:sa>", "<unk:capitals:a>", "<unk:capitals>"]),
+        ("I", ["<unk:capital>"]),
+        ("1980", ["<unk:number>"]),
+        ("Mid-1980s", ["<unk:number+hyphen+capital:s>", "<unk:number+hyphen+capital>"]),
+        ("-", []),
+        ("hús", ["<unk::s>"]),
+        ("Ærlig", ["<unk:capital:lig>", "<unk:capital:ig>", "<unk:capital:g>", "<unk:capital>"]),
+    ],
+)
+def test_classes_of_a_word_from_narrow_to_wide(word: str, expected: list[str]) -> None:
+    assert list(classes_of(word)) == expected
+
+
+@given(st.text(max_size=12))
+def test_any_word_has_classes_of_its_own_kind(word: str) -> None:
+    found = list(classes_of(word))
+    assert len(set(found)) == len(found) <= 4
+    assert all(is_unknown(each) for each in found)
 
 
 @pytest.mark.parametrize(("counts", "minimum", "maximum"), [({}, 1, 0), ({"<unk>": 3}, 1, 0), (COUNTS, 9, 0)])

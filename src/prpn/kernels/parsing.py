@@ -3,7 +3,8 @@
     block of lines ──> chunks ──> words ──> scores ──> trees ──> lines
                          └ unknown ones are asked of `split` and `encode`, once
 
-A chunk of ASCII letters is one word whatever the tokenizer, but for some exceptions, so these need not be asked about.
+A chunk of ASCII letters is one word whatever the tokenizer, but for some exceptions, so these need not be asked about;
+nor those that are not among the `plain_words`, unless `unknown` is −1: their number depends on the word then.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from prpn.errors import ConfigError
 from prpn.model import PRPN
 from prpn.text.lines import closed_lines, pieces_of
 from prpn.text.tokenizer import SPACE, Tokenizer
-from prpn.text.vocabulary import END, START, UNKNOWN, Vocabulary
+from prpn.text.vocabulary import END, START, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -104,5 +104,5 @@ def draw(logits: Tensor, sampling: Sampling, random: torch.Generator) -> int:
 
 
 def _forbidden(vocabulary: Vocabulary, sampling: Sampling) -> Tensor:
-    names = [START] if sampling.unknown else [START, UNKNOWN]
-    return torch.tensor(vocabulary.encode([name for name in names if name in vocabulary]), dtype=torch.long)
+    start = vocabulary.encode([START] if START in vocabulary else [])
+    return torch.tensor([*start, *(() if sampling.unknown else vocabulary.unknown_ids)], dtype=torch.long)

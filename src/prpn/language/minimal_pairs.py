@@ -92,8 +92,8 @@ def compare(network: PRPN, vocabulary: Vocabulary, sides: Sequence[Sequence[Sequ
         for place, (one, other) in enumerate(zip(some, others, strict=True)):
             cost = bits[place]
             other_cost = cost if one == other else bits[len(some) + place]  # a tie, also in the last digit
-            unknown = one.count(vocabulary.unknown), other.count(vocabulary.unknown)
-            yield Pair(begin + place + 1, cost, other_cost, unknown)
+            unknown, unknown_of_other = (sum(map(side.count, vocabulary.unknown_ids)) for side in (one, other))
+            yield Pair(begin + place + 1, cost, other_cost, (unknown, unknown_of_other))
 
 
 def comparison_of(pairs: Sequence[Pair]) -> Comparison:

@@ -22,7 +22,7 @@ from prpn.language.mixture import Floats
 from prpn.model import PRPN
 from prpn.text.batches import Batch
 from prpn.text.lines import token_lengths
-from prpn.text.vocabulary import END, UNKNOWN, Vocabulary
+from prpn.text.vocabulary import END, Vocabulary, is_unknown
 from prpn.training.evaluate import CHUNK, LanguageScore, Reading, readings
 
 
@@ -56,13 +56,14 @@ def scored_tokens(
     blocks = readings(network, batches, network.decoder.bias.device)
     for chunk, (alone, together) in zip(shown, _alone(blocks) if cache is None else cache.mixed(blocks), strict=True):
         for (line, token), without, bits in zip(chunk, _bits(alone), _bits(together), strict=True):
-            yield ScoredToken(line, token, bits, token if token in vocabulary else UNKNOWN, without)
+            (scored_as,) = vocabulary.decode(vocabulary.encode([token]))
+            yield ScoredToken(line, token, bits, scored_as, without)
 
 
 def summary(scored: Iterable[ScoredToken], by_character: bool) -> tuple[LanguageScore, LanguageScore]:
     """What the tokens of a text come to, without and with the cache."""
     tokens = list(scored)
-    unknown = sum(each.scored_as == UNKNOWN for each in tokens)
+    unknown = sum(is_unknown(each.scored_as) for each in tokens)
     characters = int(token_lengths([each.token for each in tokens], by_character).sum())
     alone, together = (
         LanguageScore(math.fsum(bits) * math.log(2), len(tokens), unknown, characters)

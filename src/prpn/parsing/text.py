@@ -69,7 +69,7 @@ def _native_writer(
         {word: index for index, word in enumerate(vocabulary.tokens) if word.isascii() and word.isalpha()},
         tokenizer.exceptions,
         lowercase=tokenizer.config.lowercase,
-        unknown=vocabulary.unknown,
+        unknown=-1 if vocabulary.has_classes else vocabulary.unknown,
     )
 
     def write(block: bytes) -> tuple[Written, Numbers]:

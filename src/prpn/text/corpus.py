@@ -55,7 +55,7 @@ class Corpus:
     lengths: NDArray[np.uint16] | None
     sentences: int
     unknown: int
-    """Tokens that became `<unk>`, those written so in the text included."""
+    """Tokens that became `<unk>` or a class of it, those written so in the text included."""
     characters: int
     checksum: str
     """SHA-256 of the decompressed files, one after the other."""
@@ -68,7 +68,7 @@ class Corpus:
             ids=ids,
             lengths=lengths,
             sentences=int((ids == vocabulary.end).sum()) + int(ids[-1] != vocabulary.end),
-            unknown=int((ids == vocabulary.unknown).sum()),
+            unknown=int(np.isin(ids, vocabulary.unknown_ids).sum()),
             characters=len(ids) if lengths is None else int(lengths.sum(dtype=np.int64)),
             checksum=self.checksum,
         )
@@ -175,7 +175,7 @@ def _write(
             ids = np.array(vocabulary.encode(tokens), dtype=np.int32)
             ids_writer.append(ids)
             numbers["sentences"] += int((ids == vocabulary.end).sum())
-            numbers["unknown"] += int((ids == vocabulary.unknown).sum())
+            numbers["unknown"] += int(np.isin(ids, vocabulary.unknown_ids).sum())
             lengths = token_lengths(tokens, tokenizer.by_character)
             numbers["characters"] += int(lengths.sum())
             if not tokenizer.by_character:

@@ -1,8 +1,9 @@
 """The tokens a model knows, and their numbers.
 
-    id 0 `<unk>`   every token the model does not know
+    id 0 `<unk>`   every token the model does not know and that belongs to no class below
     id 1 `</s>`    the end of a line, and what stands before the first token of a text
     id 2 `<s>`     the start of a sentence, only for models that read sentence by sentence
+    then classes of unknown words, if wanted (`prpn.text.unknown_words`)
     then words by falling count, words of equal count in code point order
 
 The order depends on the counts alone, so that two machines number the same text alike.
@@ -19,11 +20,17 @@ from pathlib import Path
 
 from prpn.errors import ConfigError, InputError
 from prpn.text.atomic import replacing
+from prpn.text.unknown_words import PREFIX, classes_of, frequent_classes
 
 UNKNOWN = "<unk>"
 END = "</s>"
 START = "<s>"
 SPECIAL_TOKENS = (UNKNOWN, END, START)
+
+
+def is_unknown(token: str) -> bool:
+    """Whether a token of a vocabulary stands for words that it does not have."""
+    return token == UNKNOWN or token.startswith(PREFIX)
 
 
 @dataclass(frozen=True)
@@ -40,13 +47,17 @@ class Vocabulary:
             raise ConfigError("a vocabulary holds each token once, but this one repeats some")
 
     @staticmethod
-    def build(counts: Mapping[str, int], minimum_count: int, maximum_size: int, *, with_start: bool) -> Vocabulary:
-        """Take the special tokens and the most frequent of the others; `maximum_size` 0 is no limit."""
+    def build(
+        counts: Mapping[str, int], minimum_count: int, maximum_size: int, *, with_start: bool, unknown_classes: int = 0
+    ) -> Vocabulary:
+        """Take the special tokens, classes of unknown words, and the most frequent words; `maximum_size` 0: any."""
         special = SPECIAL_TOKENS if with_start else (UNKNOWN, END)
-        frequent = [token for token, count in counts.items() if count >= minimum_count and token not in SPECIAL_TOKENS]
-        frequent.sort(key=lambda token: (-counts[token], token))
-        tokens = (*special, *frequent)[: maximum_size or None]
-        if len(tokens) <= len(special):
+        words = sorted((word for word in counts if word not in SPECIAL_TOKENS), key=lambda word: (-counts[word], word))
+        room = max(0, maximum_size - len(special) - unknown_classes) if maximum_size else len(words)
+        known = [word for word in words[:room] if counts[word] >= minimum_count]
+        rare = {word: counts[word] for word in words[len(known) :]}
+        tokens = (*special, *frequent_classes(rare, unknown_classes), *known)
+        if not known:
             raise ConfigError(
                 f"empty vocabulary: of {sum(counts.values())} tokens no word is seen {minimum_count} times; give more "
                 "text, lower text.minimum_count or raise text.maximum_size"
@@ -60,9 +71,11 @@ class Vocabulary:
         return token in self._ids
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """Ids, unknown tokens as `<unk>`."""
+        """Ids, unknown tokens as their class or `<unk>`."""
         find, unknown = self._ids.get, self.unknown
-        return [find(token, unknown) for token in tokens]
+        if not self.has_classes:
+            return [find(token, unknown) for token in tokens]
+        return [self._class(token) if (index := find(token)) is None else index for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Give the tokens with these ids."""
@@ -72,6 +85,16 @@ class Vocabulary:
     def unknown(self) -> int:
         """Id of `<unk>`."""
         return self._ids[UNKNOWN]
+
+    @cached_property
+    def unknown_ids(self) -> tuple[int, ...]:
+        """Ids of `<unk>` and of all classes of unknown words."""
+        return tuple(index for index, token in enumerate(self.tokens) if is_unknown(token))
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether unknown words are told apart."""
+        return len(self.unknown_ids) > 1
 
     @cached_property
     def end(self) -> int:
@@ -113,6 +136,9 @@ class Vocabulary:
             return Vocabulary(tuple(tokens))
         except ConfigError as error:
             raise InputError(str(path), str(error), remedy) from None
+
+    def _class(self, token: str) -> int:
+        return next((self._ids[each] for each in classes_of(token) if each in self._ids), self.unknown)
 
     @cached_property
     def _ids(self) -> dict[str, int]:

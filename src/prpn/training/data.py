@@ -55,6 +55,7 @@ def prepare(
                 config.minimum_count,
                 config.maximum_size,
                 with_start=recipe.training.batching == "sentences",
+                unknown_classes=config.unknown_classes,
             )
         corpus = encode(files, tokenizer, vocabulary, cache, progress)
     if validation is None:
