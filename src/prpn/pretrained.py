@@ -27,7 +27,7 @@ from prpn.language.cache_pointer import CachePointer
 from prpn.language.generation import Sampling, generate, prompt_tokens, written
 from prpn.language.surprisal import ScoredToken, scored_tokens, summary
 from prpn.model import PRPN
-from prpn.parsing.parser import Parser
+from prpn.parsing.parser import DISTILLED, Parser
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Corpus, Progress, encode
 from prpn.text.files import place_of, read_pieces
@@ -45,16 +45,18 @@ from prpn.trees.protocols import protocols_named
 class Model:
     """A network with its recipe and vocabulary."""
 
-    def __init__(self, recipe: Recipe, vocabulary: Vocabulary, network: PRPN) -> None:
+    def __init__(
+        self, recipe: Recipe, vocabulary: Vocabulary, network: PRPN, distilled: Parser | None = None
+    ) -> None:  # fmt: skip
         self.recipe, self.vocabulary, self.network = recipe, vocabulary, network.eval()
-        self._tokenizer = Tokenizer(recipe.text)
+        self._tokenizer, self._distilled = Tokenizer(recipe.text), distilled
 
     def at_temperature(self, temperature: float) -> Model:
         """The same weights with gates of another τ; `math.inf` opens and closes them fully, as in the trees."""
         recipe = replace(self.recipe, model=replace(self.recipe.model, temperature=temperature))
         network = PRPN(recipe.model, len(self.vocabulary))
         network.load_state_dict(self.network.state_dict())
-        return Model(recipe, self.vocabulary, network.to(self.network.decoder.bias))
+        return Model(recipe, self.vocabulary, network.to(self.network.decoder.bias), self._distilled)
 
     def tokens(self, sentence: str | Sequence[str]) -> list[str]:
         """The sentence as the model sees it: split and normalised as in training."""
@@ -63,8 +65,8 @@ class Model:
 
     @cached_property
     def parser(self) -> Parser:
-        """The parsing network by itself."""
-        return Parser(self.recipe, self.vocabulary, arrays_of(self.network))
+        """The parsing network by itself; the distilled one if the model came with one."""
+        return self._distilled or Parser(self.recipe, self.vocabulary, arrays_of(self.network))
 
     def scores(self, sentence: str | Sequence[str]) -> NDArray[np.float64]:
         """Distances before their activation, one a word: what trees are built from, since they hardly ever tie."""
@@ -146,12 +148,15 @@ def load(folder: str | Path) -> Model:
     folder = Path(folder)
     if not (folder / "config.json").is_file():
         raise InputError(str(folder), "not a model folder (no config.json)", "train one with `prpn train`")
+    distilled = (folder / DISTILLED).is_file()
+    if distilled and not (folder / "model.safetensors").is_file():
+        raise InputError(str(folder), "is a parser without a language model", "use Parser.load, or `prpn parse`")
     recipe = read_saved_recipe(folder / "config.json")
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
     network = PRPN(recipe.model, len(vocabulary))
     weights, _ = read_tensors(folder / "model.safetensors")
     load_weights(network, weights, str(folder / "model.safetensors"))
-    return Model(recipe, vocabulary, network)
+    return Model(recipe, vocabulary, network, Parser.load(folder) if distilled else None)
 
 
 def evaluate(

@@ -56,9 +56,11 @@ def slow_scores(network: Folded, sentences: list[list[int]]) -> list[float]:
     for words in sentences:
         vectors = [np.zeros(rows._embedding.shape[1])] * rows.windows
         vectors += [rows._embedding[word].astype(float) for word in (rows._start, *words)]
+        vectors += [np.zeros_like(vectors[0])] * network.lookahead
         kernel = rows._kernel.astype(float).reshape(len(vectors[0]), rows.windows, rows.channels)
         for t in range(len(words)):
-            seen = vectors[t + 2 : t + 2 + rows.windows]
+            first = t + 2 + network.lookahead
+            seen = vectors[first : first + rows.windows]
             hidden = network.bias + sum(vector @ kernel[:, k] for k, vector in enumerate(seen))
             found.append(float(np.maximum(hidden, 0) @ network.head) + network.head_bias)
     return found
@@ -69,15 +71,26 @@ def slow_scores(network: Folded, sentences: list[list[int]]) -> list[float]:
     seed=st.integers(0, 1000),
     channels=st.integers(1, 40),
     lookback=st.integers(0, 6),
+    lookahead=st.integers(0, 6),
     size=st.integers(1, 20),
     lengths=st.lists(st.integers(0, 12), max_size=6),
     threads=st.integers(1, 4),
     rows=st.integers(0, 30),
 )
 def test_scores_are_those_of_a_loop_with_any_sizes_and_any_room(
-    kernels: str, seed: int, channels: int, lookback: int, size: int, lengths: list[int], threads: int, rows: int
+    kernels: str,
+    seed: int,
+    channels: int,
+    lookback: int,
+    lookahead: int,
+    size: int,
+    lengths: list[int],
+    threads: int,
+    rows: int,
 ) -> None:
-    network = random_parser(seed, channels=channels, lookback=lookback, size=size).network
+    windows = lookback + 1 + lookahead
+    network = random_parser(seed, channels=channels, lookback=windows - 1, size=size).network
+    network.lookahead = lookahead
     row_bytes = 4 * network.rows.table.shape[1]
     draw = np.random.default_rng(seed)
     sentences = [draw.integers(0, len(WORDS) + 2, length).tolist() for length in lengths]
@@ -85,7 +98,7 @@ def test_scores_are_those_of_a_loop_with_any_sizes_and_any_room(
         patch.setenv("PRPN_KERNELS", kernels)
         patch.setattr(parsing, "threads", lambda: threads)
         patch.setattr(folded, "WORDS_AT_ONCE", 1 + rows)
-        kernel = network.rows._kernel.reshape(size, lookback + 1, -1)
+        kernel = network.rows._kernel.reshape(size, windows, -1)
         network.rows = Rows(network.rows._embedding, kernel, network.rows._start, limit=rows * row_bytes)
         ids = np.array([word for words in sentences for word in words], dtype=np.int32)
         found = network.scores(ids, np.cumsum(lengths, dtype=np.int64))

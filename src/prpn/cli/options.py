@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 VERBS = (
-    "train", "parse", "words", "evaluate", "score", "average", "perplexity", "generate", "boundaries",
+    "train", "parse", "words", "evaluate", "score", "average", "distill", "perplexity", "generate", "boundaries",
     "temperature", "reproduce", "info",
 )  # fmt: skip
 """In the order in which `prpn --help` lists them."""

@@ -35,7 +35,7 @@ _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_reading_backward": (Pointer,),
     "prpn_parsing_rows": (Pointer, Pointer, _SIZE, _SIZE, Pointer, _SIZE, Pointer, _SIZE),
     "prpn_parsing_scores": (
-        *[Pointer] * 3, _NUMBER, _SIZE, _SIZE, _FLAG, _FLAG, Pointer, _SIZE, Pointer, *[_SIZE] * 3, Pointer, _SIZE,
+        *[Pointer] * 3, _NUMBER, *[_SIZE] * 3, _FLAG, _FLAG, Pointer, _SIZE, Pointer, *[_SIZE] * 3, Pointer, _SIZE,
     ),
     "prpn_text_new": (_FLAG, _FLAG, _FLAG, _SIZE, _SIZE),
     "prpn_text_delete": (Pointer,),

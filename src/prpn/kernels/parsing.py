@@ -54,8 +54,8 @@ def scores(
     rows = folded.rows
     required_library().prpn_parsing_scores(
         rows.table.ctypes.data, folded.bias.ctypes.data, folded.head.ctypes.data, folded.head_bias,
-        rows.channels, rows.windows, rows.SILENCE, rows.START, slots.ctypes.data, first, ends.ctypes.data, len(ends),
-        begin, begin + len(out), out.ctypes.data, threads(),
+        rows.channels, rows.windows, folded.lookahead, rows.SILENCE, rows.START, slots.ctypes.data, first,
+        ends.ctypes.data, len(ends), begin, begin + len(out), out.ctypes.data, threads(),
     )  # fmt: skip
 
 

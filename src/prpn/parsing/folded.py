@@ -6,9 +6,10 @@
 Batch norm is folded into the convolution: V_k and v. Words repeat, so V_k e for all k, the word's row, is worked out
 when the word is first seen, and looked up ever after: a word costs L + 1 additions of C numbers and one product.
 A sentence is read after L zero vectors and the token that precedes sentences, so neither its neighbours nor its block
-change its distances.
+change its distances. A distilled network (`prpn.distillation`) also looks ahead: k goes up to L + R, and zero vectors
+follow the sentence.
 
-    # T words, S sentences, L look-back, E embedding, C channels
+    # T words, S sentences, L look-back, R look-ahead, E embedding, C channels
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class Rows:
     def __init__(self, embedding: Array, kernel: Array, start: int, limit: int = ROW_BYTES) -> None:
         size, self.windows, self.channels = kernel.shape
         self._start, self._embedding = start, np.ascontiguousarray(embedding, dtype=np.float32)
-        self._kernel = np.ascontiguousarray(kernel.reshape(size, -1), dtype=np.float32)  # (E, (L + 1) C)
+        self._kernel = np.ascontiguousarray(kernel.reshape(size, -1), dtype=np.float32)  # (E, (L + 1 + R) C)
         columns = self._kernel.shape[1]
-        # Look-back, the word itself, and the two rows that always stay.
+        # Look-back, the word itself, look-ahead, and the two rows that always stay.
         capacity = min(len(embedding) + 1, max(limit // (4 * columns), self.windows + 2))
         spare = np.empty(capacity * columns + VECTOR, dtype=np.float32)
         aligned = -(spare.ctypes.data // 4) % VECTOR
@@ -89,8 +90,9 @@ class Rows:
 class Folded:
     """Distances before their activation, for words given as ids."""
 
-    def __init__(self, weights: Mapping[str, Array], start: int) -> None:
-        kernel = weights["parsing.convolution.weight"]  # (C, E, L + 1)
+    def __init__(self, weights: Mapping[str, Array], start: int, lookahead: int = 0) -> None:
+        self.lookahead = lookahead
+        kernel = weights["parsing.convolution.weight"]  # (C, E, L + 1 + R)
         # The first head gives d_t; in the released form it reads the first half of the channels only.
         head = weights["parsing.heads.weight"][0, :, 0]
         used = slice(0, len(head))
@@ -98,7 +100,7 @@ class Folded:
         gain = weights["parsing.norm.weight"][used] / spread
         shift = weights["parsing.convolution.bias"][used] - weights["parsing.norm.running_mean"][used]
         filled = [(0, -len(head) % VECTOR)]
-        folded = np.pad(gain[:, None, None] * kernel[used], [*filled, (0, 0), (0, 0)])  # (C, E, L + 1)
+        folded = np.pad(gain[:, None, None] * kernel[used], [*filled, (0, 0), (0, 0)])  # (C, E, L + 1 + R)
         self.rows = Rows(weights["embedding.weight"], folded.transpose(1, 2, 0), start)
         self.bias = np.pad(gain * shift + weights["parsing.norm.bias"][used], filled)  # (C,)
         self.head, self.head_bias = np.pad(head, filled), float(weights["parsing.heads.bias"][0])
@@ -109,8 +111,8 @@ class Folded:
         waiting = [(0, len(ids))]
         while waiting:
             begin, end = waiting.pop()
-            first = max(0, begin - self.rows.windows + 1)
-            slots = self.rows.slots(ids[first:end])
+            first = max(0, begin - self.rows.windows + 1 + self.lookahead)
+            slots = self.rows.slots(ids[first : end + self.lookahead])
             if slots is None:
                 middle = (begin + end) // 2
                 waiting += [(middle, end), (begin, middle)]
@@ -124,12 +126,13 @@ class Folded:
         windows, channels = self.rows.windows, self.rows.channels
         pieces = self.rows.table.reshape(-1, channels)  # row after row, k after k
         words = np.arange(begin, begin + len(scores))  # (T,)
-        starts = np.concatenate([[0], ends])[np.searchsorted(ends, words, side="right")]
+        sentences = np.searchsorted(ends, words, side="right")
+        starts, stops = np.concatenate([[0], ends])[sentences], np.asarray(ends)[sentences]
         looked_up = np.empty((windows, len(words)), dtype=np.int64)  # places among the pieces
         for k, places in enumerate(looked_up):
-            seen = words - windows + 1 + k
-            special = np.where(seen == starts - 1, Rows.START, Rows.SILENCE)
-            places[:] = np.where(seen >= starts, slots[np.maximum(seen - first, 0)], special) * windows + k
+            seen = words - windows + 1 + self.lookahead + k
+            inside, special = (seen >= starts) & (seen < stops), np.where(seen == starts - 1, Rows.START, Rows.SILENCE)
+            places[:] = np.where(inside, slots[np.where(inside, seen - first, 0)], special) * windows + k
         hidden, piece = np.empty((2, WORDS_AT_ONCE, channels), dtype=np.float32)
         for part in range(0, len(words), WORDS_AT_ONCE):
             places = looked_up[:, part : part + WORDS_AT_ONCE]

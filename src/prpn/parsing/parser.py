@@ -6,6 +6,7 @@ it still tells places apart.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,6 +28,8 @@ Scores = NDArray[np.float64]
 
 BLOCK = 16_384
 """Tokens that are worked on at once: enough that most of them repeat, little enough to stay in some megabytes."""
+DISTILLED = "parser.safetensors"
+"""Where a folder keeps a parsing network that learned from others (`prpn.distillation`)."""
 SATURATED = 0.01
 """A sigmoid this near to 0 or 1 is flat: its distances hardly differ."""
 
@@ -42,33 +45,37 @@ class Parsed:
 class Parser:
     """The parsing network of a trained model, with its tokenizer and vocabulary."""
 
-    def __init__(self, recipe: Recipe, vocabulary: Vocabulary, weights: Mapping[str, Array], place: str = "") -> None:
+    def __init__(
+        self, recipe: Recipe, vocabulary: Vocabulary, weights: Mapping[str, Array], place: str = "", lookahead: int = 0
+    ) -> None:
         self.recipe, self.vocabulary = recipe, vocabulary
         self.tokenizer = Tokenizer(recipe.text)
         self._split_already = Tokenizer(recipe.text, tokenized=True)
         if not recipe.model.parsing:
             raise InputError(place or recipe.name, "has no parsing network", "use a model with model.parsing = true")
         try:
-            self.network = Folded(weights, vocabulary.start)
+            self.network = Folded(weights, vocabulary.start, lookahead)
         except KeyError as error:
             raise InputError(place, f"no {error.args[0]} among the weights", "is this a model folder?") from None
 
     @classmethod
     def load(cls, folder: str | Path) -> Parser:
-        """Read what parsing needs of a model folder."""
+        """Read what parsing needs of a model folder: the distilled parsing network, or else the model's own."""
         folder = Path(folder)
         if not (folder / "config.json").is_file():
             raise InputError(str(folder), "not a model folder (no config.json)", "train one with `prpn train`")
-        recipe, path = read_saved_recipe(folder / "config.json"), folder / "model.safetensors"
+        recipe, distilled = read_saved_recipe(folder / "config.json"), folder / DISTILLED
+        path = distilled if distilled.is_file() else folder / "model.safetensors"
         try:
             with safe_open(path, framework="numpy") as file:
+                lookahead = int(json.loads((file.metadata() or {}).get("json", "{}")).get("lookahead", 0))
                 names = [name for name in file.keys() if name.startswith(("embedding.", "parsing."))]  # noqa: SIM118
                 weights = {name: file.get_tensor(name) for name in names}
         except FileNotFoundError:
             raise InputError(str(path), "no such file", "is this a model folder?") from None
         except (SafetensorError, OSError) as error:
             raise InputError(str(path), f"not a readable safetensors file ({error})") from None
-        return cls(recipe, Vocabulary.load(folder / "vocabulary.json"), weights, str(path))
+        return cls(recipe, Vocabulary.load(folder / "vocabulary.json"), weights, str(path), lookahead)
 
     @property
     def builder(self) -> Builder:

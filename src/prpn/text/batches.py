@@ -105,27 +105,33 @@ class SentenceBatches(_Batches):
         epoch: int = 0,
         shuffle: bool = True,
     ) -> None:
-        self._ids, self._batch_size = ids, batch_size
-        self._start_token, self._end_token = start_token, end_token
+        self._ids, self._start_token, self._end_token = ids, start_token, end_token
         ends = np.flatnonzero(np.asarray(ids) == end_token) + 1
         if len(ids) and (len(ends) == 0 or ends[-1] != len(ids)):
             ends = np.append(ends, len(ids))  # the text stops within a sentence
         begins = np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else ends
-        random = np.random.default_rng([seed, epoch])
-        order = random.permutation(len(ends)) if shuffle else np.arange(len(ends))
-        pools = np.arange(len(ends)) // (_POOL * batch_size)
-        order = order[np.lexsort(((ends - begins)[order], pools))]
-        self._begins, self._lengths = begins[order], (ends - begins)[order]
-        self._order = random.permutation(len(self)) if shuffle else np.arange(len(self))
+        self._begins, self._lengths = begins, ends - begins
+        random = np.random.default_rng([seed, epoch]) if shuffle else None
+        self._batches = alike_in_length(self._lengths, batch_size, random)
 
     def __len__(self) -> int:
-        return -(-len(self._begins) // self._batch_size)
+        return len(self._batches)
 
     def _batch(self, index: int) -> Batch:
-        first = int(self._order[index]) * self._batch_size
-        begins = self._begins[first : first + self._batch_size]  # (B,)
-        lengths = self._lengths[first : first + self._batch_size]  # (B,)
+        chosen = self._batches[index]
+        begins, lengths = self._begins[chosen], self._lengths[chosen]  # (B,) each
         return sentence_batch(self._ids, begins, lengths, self._start_token, self._end_token)
+
+
+def alike_in_length(
+    lengths: NDArray[np.int64], batch_size: int, random: np.random.Generator | None
+) -> list[NDArray[np.int64]]:
+    """The numbers of sentences with these lengths in batches of about equally long ones, shuffled if by `random`."""
+    order = np.arange(len(lengths)) if random is None else random.permutation(len(lengths))
+    pools = np.arange(len(lengths)) // (_POOL * batch_size)
+    order = order[np.lexsort((lengths[order], pools))]
+    batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
+    return batches if random is None else [batches[place] for place in random.permutation(len(batches))]
 
 
 def sentence_batch(

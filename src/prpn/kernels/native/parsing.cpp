@@ -1,9 +1,10 @@
 // Distances before their activation, from rows that are worked out once for each word:
 //
-//     row[x][k]  =  V_k e_x                                        k = 0 … L
+//     row[x][k]  =  V_k e_x                                        k = 0 … L + R
 //     d_t        =  w · ReLU(v + Σ_k row[x_{t−L+k}][k]) + b
 //
-// A sentence is read after `silence` … `silence`, `start`. Sums run over k in order, as in folded.py.
+// A sentence is read after `silence` … `silence`, `start`, and before `silence` …. Sums run over k in order, as in
+// folded.py.
 
 #include <vector>
 
@@ -34,7 +35,7 @@ struct Network {
     const float* bias;  // (C)
     const float* head;  // (C)
     float head_bias;
-    int64_t channels, windows;  // C, a multiple of WIDTH, and L + 1
+    int64_t channels, windows;  // C, a multiple of WIDTH, and L + 1 + R
 };
 
 // The share of channels c … c + VECTORS · WIDTH − 1 in the product with the head, while the same channels of the rows
@@ -100,9 +101,10 @@ PRPN_API void prpn_parsing_rows(const float* embedding, const float* kernel, int
 }
 
 // Scores of the words `from` … `to` − 1 of some sentences that stand one after the other and end at `ends` (S).
-// rows (…, L + 1, C); slots: which row each word has, beginning with word `first`, the earliest that any looks back on.
+// rows (…, L + 1 + R, C); slots: which row each word has, beginning with word `first`, the earliest that any looks back
+// on, up to the last that any looks ahead to.
 PRPN_API void prpn_parsing_scores(const float* rows, const float* bias, const float* head, float head_bias,
-                                  int64_t channels, int64_t windows, int32_t silence, int32_t start,
+                                  int64_t channels, int64_t windows, int64_t lookahead, int32_t silence, int32_t start,
                                   const int32_t* slots, int64_t first, const int64_t* ends, int64_t sentences,
                                   int64_t from, int64_t to, float* scores, int64_t threads) {
     using namespace prpn;
@@ -113,18 +115,19 @@ PRPN_API void prpn_parsing_scores(const float* rows, const float* bias, const fl
         const int64_t* end = std::upper_bound(ends, ends + sentences, from + own_from);
         int64_t begin = end == ends ? 0 : end[-1];
         std::vector<const float*> window(windows), next(windows);
-        const auto look_back = [&](int64_t t) {
+        const auto look_around = [&](int64_t t) {  // within [begin, *end), the sentence of t
             for (int64_t k = 0; k < windows; ++k) {
-                const int64_t place = t - windows + 1 + k;
-                next[k] = row(place >= begin ? slots[place - first] : place == begin - 1 ? start : silence);
+                const int64_t place = t - windows + 1 + lookahead + k;
+                const bool inside = place >= begin && place < *end;
+                next[k] = row(inside ? slots[place - first] : place == begin - 1 ? start : silence);
             }
         };
-        look_back(from + own_from);
+        look_around(from + own_from);
         for (int64_t i = own_from; i < own_to; ++i) {
             window = next;
             if (i + 1 < own_to) {
                 while (*end <= from + i + 1) begin = *end++;
-                look_back(from + i + 1);
+                look_around(from + i + 1);
             }
             scores[i] = score(network, window.data(), next.data());
         }

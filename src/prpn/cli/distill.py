@@ -1,0 +1,62 @@
+"""The verb distill: one parser out of several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from prpn.cli.options import Json, Tokenized, app, print_json
+
+
+@app.command(no_args_is_help=True)
+def distill(
+    model: Annotated[
+        list[Path], typer.Option("--model", "-m", help="A model folder to learn from; again for more, such as seeds.")
+    ],
+    text: Annotated[
+        list[str], typer.Option(metavar="FILE", help="Raw text to vote on, one sentence a line; again for more files.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Model folder to make.")],
+    builder: Annotated[
+        Literal["paper", "unbiased"] | None,
+        typer.Option(help="How the models' distances become the trees that are voted on (default: each model's own)."),
+    ] = None,
+    tokenized: Tokenized = False,
+    sentences: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Learn from the first N sentences alone; 0: from all.")
+    ] = 0,
+    epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Passes over the sentences.")] = 3,
+    lookback: Annotated[int, typer.Option(metavar="N", min=0, help="Words to the left that the student sees.")] = 2,
+    lookahead: Annotated[int, typer.Option(metavar="N", min=0, help="Words to the right that it sees.")] = 5,
+    channels: Annotated[int, typer.Option(metavar="N", min=1, help="Hidden units of the student.")] = 400,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Teach one fast parser what several agree on: the accuracy of the crowd at the cost of one.
+
+    The models parse raw text and vote; a network like a model's parsing network, which may also look ahead, learns the
+    trees with the most votes. No treebank takes part. The folder parses as any other (`prpn parse`, `prpn evaluate`,
+    builder `unbiased`); it is no language model.
+
+    **agreement** is the share of the crowd's constituents, in sentences that the student did not learn from, which it
+    finds too.
+
+    Example: `prpn distill -m runs/seed1 -m runs/seed2 -m runs/seed3 --text my.txt --out runs/crowd`
+    """
+    from prpn.distillation import distill as run
+    from prpn.distillation.run import Lesson
+    from prpn.parsing.parser import Parser
+
+    how = Lesson(channels=channels, lookback=lookback, lookahead=lookahead, epochs=epochs, seed=seed)
+    parsers = [Parser.load(folder) for folder in model]
+    result = run(
+        parsers, text, out, how, builder=builder, tokenized=tokenized, sentences=sentences, quiet=as_json
+    )  # fmt: skip
+    if as_json:
+        print_json(result)
+        return
+    print(f"learned from  {result['sentences']:,} sentences, {result['words']:,} words, {len(parsers)} parsers")
+    print(f"agreement     {result['agreement']:.2%} of the crowd's constituents in held-out sentences")
+    print(f"saved in      {out} ({result['seconds']:.0f} s)")

@@ -1,0 +1,10 @@
+"""The accuracy of a crowd at the cost of one: several parsers vote, and one network learns the trees they agree on.
+
+raw text ── parsers ──> trees ── average ──> one tree a sentence ── heights ──> student: a parsing network by itself
+"""
+
+from prpn.distillation.lessons import Lessons, read_lessons
+from prpn.distillation.run import distill
+from prpn.distillation.student import Student, ranking_loss
+
+__all__ = ["Lessons", "Student", "distill", "ranking_loss", "read_lessons"]

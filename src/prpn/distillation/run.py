@@ -1,0 +1,149 @@
+"""A whole distillation: parsers and raw text in, a folder with one parsing network out.
+
+The folder holds `config.json` and `vocabulary.json` of the first parser, `parser.safetensors`, and `record.json`. It
+parses; it is no language model. The same file beside a model's own weights makes that model parse with it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from prpn.config import save_recipe
+from prpn.distillation.lessons import Lessons, read_lessons
+from prpn.distillation.student import Student, ranking_loss
+from prpn.errors import ConfigError, InputError
+from prpn.parsing.parser import DISTILLED, Parser
+from prpn.provenance import command, commit
+from prpn.report.progress import counting
+from prpn.text.atomic import replacing
+from prpn.text.batches import alike_in_length
+from prpn.training.checkpoint import write_tensors
+from prpn.training.record import machine
+from prpn.trees.from_distances import Builder, build
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """How a student is made."""
+
+    embedding: int = 200
+    channels: int = 400
+    lookback: int = 2
+    lookahead: int = 5
+    dropout: float = 0.3
+    epochs: int = 3
+    batch_size: int = 64
+    learning_rate: float = 0.002
+    held_out: float = 0.02
+    """Share of the sentences, from the end, that say how well the student has learned."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("embedding", 1), ("channels", 1), ("lookback", 0), ("lookahead", 0), ("epochs", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} = {getattr(self, name)}: give {least} or more")
+
+
+def distill(
+    parsers: Sequence[Parser],
+    texts: Sequence[str],
+    folder: str | Path,
+    how: Lesson | None = None,
+    *,
+    builder: Builder | None = None,
+    tokenized: bool = False,
+    sentences: int = 0,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Teach a student what the parsers agree on in these texts; what came out, as JSON-ready values."""
+    how, folder, began = how or Lesson(), Path(folder), time.monotonic()
+    if not parsers:
+        raise ConfigError("nobody to learn from: give one parser or more")
+    if (folder / DISTILLED).exists():
+        raise InputError(str(folder), "already holds a distilled parser", "choose another --out")
+    with counting("voting", None, quiet) as progress:
+        lessons = read_lessons(texts, parsers, builder, tokenized=tokenized, limit=sentences, progress=progress)
+    learned, held_out = lessons.split(how.held_out)
+    vocabulary = parsers[0].vocabulary
+    torch.manual_seed(how.seed)
+    student = Student(len(vocabulary), how.embedding, how.channels, how.lookback, how.lookahead, how.dropout)
+    with counting("learning", how.epochs * len(learned.ends), quiet) as progress:
+        losses = _learn(student, learned, how, vocabulary.start, progress)
+    agreement = _agreement(student, held_out, how, vocabulary.start)
+    recipe = parsers[0].recipe
+    folder.mkdir(parents=True, exist_ok=True)
+    save_recipe(replace(recipe, model=replace(recipe.model, builder="unbiased")), folder / "config.json")
+    vocabulary.save(folder / "vocabulary.json")
+    outcome = {
+        "command": command(),
+        "commit": commit(),
+        "sentences": len(lessons.ends),
+        "words": len(lessons.ids),
+        "losses": losses,
+        "agreement": agreement,
+        "seconds": round(time.monotonic() - began, 1),
+        "lesson": asdict(how),
+        "machine": machine(),
+    }
+    write_tensors(folder / DISTILLED, student.state_dict(), {"lookahead": how.lookahead})
+    with replacing(folder / "record.json") as file:
+        file.write((json.dumps(outcome, indent=1) + "\n").encode())
+    return {"model": str(folder), **outcome}
+
+
+def _learn(
+    student: Student, lessons: Lessons, how: Lesson, start: int, progress: Callable[[int], object]
+) -> list[float]:
+    """Mean loss of each epoch. The learning rate falls to nothing over all of them."""
+    student.train()
+    optimizer = torch.optim.Adam(student.parameters(), fused=True)
+    total, step, losses = how.epochs * -(-len(lessons.ends) // how.batch_size), 0, []
+    for epoch in range(how.epochs):
+        sum_of_losses = 0.0
+        for ids, heights, mask in _batches(lessons, how, np.random.default_rng([how.seed, epoch])):
+            for group in optimizer.param_groups:
+                group["lr"] = how.learning_rate * (1 - step / total)
+            loss = ranking_loss(student(ids, start, mask), heights, mask)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            step, sum_of_losses = step + 1, sum_of_losses + loss.item() * len(ids)
+            progress(len(ids))
+        losses.append(sum_of_losses / len(lessons.ends))
+    return losses
+
+
+@torch.no_grad()
+def _agreement(student: Student, lessons: Lessons, how: Lesson, start: int) -> float:
+    """The share of the crowd's constituents, of two words or more, that the student's trees have."""
+    student.eval()
+    same = total = 0
+    for ids, heights, mask in _batches(lessons, how, None):
+        for row, target, own in zip(student(ids, start, mask).numpy(), heights.numpy(), mask.numpy(), strict=True):
+            words = ["x"] * int(own.sum())
+            found, wanted = (set(build(words, x[own].astype(float), "unbiased").spans()) for x in (row, target))
+            same, total = same + len(found & wanted), total + len(wanted)
+    return same / total
+
+
+def _batches(
+    lessons: Lessons, how: Lesson, random: np.random.Generator | None
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Words, heights and mask (B, T) of some sentences at a time."""
+    begins = np.concatenate([[0], lessons.ends[:-1]])
+    lengths = lessons.ends - begins
+    for chosen in alike_in_length(lengths, how.batch_size, random):
+        columns = np.arange(lengths[chosen].max())
+        mask = columns < lengths[chosen, None]  # (B, T)
+        places = np.where(mask, begins[chosen, None] + columns, 0)
+        ids, heights = lessons.ids[places].astype(np.int64), lessons.heights[places]
+        yield torch.from_numpy(ids), torch.from_numpy(heights), torch.from_numpy(mask)

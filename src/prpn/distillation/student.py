@@ -1,0 +1,60 @@
+"""A parsing network by itself, which may also look ahead, and the loss that teaches it the order of heights.
+
+    h_t = ReLU(BN(W_c [e_{t−L}; …; e_{t+R}] + b_c)),    s_t = w · h_t + b
+
+    loss = mean over all pairs of words of a sentence with target_i > target_j of ln(1 + exp(s_j − s_i))
+
+Only the order of scores makes a tree, so only their order is taught. A sentence is read as by `prpn.parsing.folded`:
+after zero vectors and the token that precedes sentences, and before zero vectors. Weights have the names of a model's,
+so that what folds a model's parsing network folds this one.
+
+    # B sentences, T words of the longest, V vocabulary, E embedding, C channels, L look-back, R look-ahead
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from prpn.model.layers import BatchNorm
+
+
+class Student(nn.Module):
+    """Scores of words from a window around them."""
+
+    def __init__(
+        self, vocabulary_size: int, embedding: int, channels: int, lookback: int, lookahead: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.lookback, self.lookahead, self.dropout = lookback, lookahead, dropout
+        self.embedding = nn.Embedding(vocabulary_size, embedding)
+        self.parsing = nn.ModuleDict(
+            {
+                "convolution": nn.Conv1d(embedding, channels, lookback + 1 + lookahead),
+                "norm": BatchNorm(channels),
+                "heads": nn.Conv1d(channels, 1, 1),
+            }
+        )
+
+    def forward(self, ids: Tensor, start: int, mask: Tensor) -> Tensor:
+        """Scores (B, T) of words (B, T); mask (B, T) is false at padding, on the right."""
+        before = torch.full_like(ids[:, :1], start)
+        seen = self.embedding(torch.cat([before, ids], 1)) * F.pad(mask, (1, 0), value=True)[..., None]  # (B, 1 + T, E)
+        seen = F.pad(self._drop(seen), (0, 0, self.lookback, self.lookahead))  # (B, L + 1 + T + R, E)
+        hidden = self.parsing["convolution"](seen.mT)[..., 1:]  # (B, C, T)
+        rows = self.parsing["norm"](hidden.mT[mask]).relu()  # (R, C)
+        scores = self.parsing["heads"](self._drop(rows)[..., None]).flatten()
+        return scores.new_zeros(ids.shape).masked_scatter(mask, scores)
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+
+def ranking_loss(scores: Tensor, heights: Tensor, mask: Tensor) -> Tensor:
+    """The loss of scores (B, T); the first word has nothing before it that could be split off, so it takes no part."""
+    counted = mask.clone()
+    counted[:, 0] = False
+    pairs = counted[:, :, None] & counted[:, None, :] & (heights[:, :, None] > heights[:, None, :])  # (B, T, T)
+    differences = (scores[:, None, :] - scores[:, :, None])[pairs]  # s_j − s_i
+    return F.softplus(differences).sum() / max(1, len(differences))

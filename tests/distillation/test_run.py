@@ -1,0 +1,83 @@
+"""Distillation from end to end: votes become lessons, lessons a parser that agrees with the crowd."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prpn.distillation import distill, read_lessons
+from prpn.distillation.run import Lesson
+from prpn.errors import ConfigError, InputError
+from prpn.parsing.parser import Parser
+from prpn.pretrained import load
+from prpn.trees import build
+from prpn.trees.average import average
+from tests.kernels.parsers import random_parser
+from tests.training.tiny import sentences
+
+LESSON = Lesson(embedding=16, channels=32, lookback=2, lookahead=2, dropout=0.0, epochs=25, learning_rate=0.01)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> str:
+    path = tmp_path / "text.txt"
+    path.write_text(sentences(400) + "\n" + "a " * 200 + "\n")
+    return str(path)
+
+
+def test_lessons_are_the_heights_of_the_consensus(text: str) -> None:
+    parsers = [random_parser(seed) for seed in (1, 2, 3)]
+    lessons = read_lessons([text], parsers, "paper", limit=30)
+    assert len(lessons.ends) == 30
+    lines = [line.split() for line in Path(text).read_text().splitlines()]
+    kept = [words for words in lines if 3 <= len(words) <= 100][:30]
+    begin = 0
+    for words, end in zip(kept, lessons.ends.tolist(), strict=True):
+        expected = average([next(parser.parse_many([words], "paper")).tree for parser in parsers])
+        assert lessons.ids[begin:end].tolist() == parsers[0].vocabulary.encode(words)
+        assert build(words, lessons.heights[begin:end].astype(float), "unbiased").spans() == expected.spans()
+        begin = end
+    first, second = lessons.split(0.1)
+    assert (len(first.ends), len(second.ends)) == (27, 3)
+    assert np.array_equal(np.concatenate([first.heights, second.heights]), lessons.heights)
+    assert second.ends[-1] == len(second.ids)
+
+
+def test_a_student_finds_the_trees_of_the_crowd(text: str, tmp_path: Path) -> None:
+    parsers, folder = [random_parser(seed, lookback=1) for seed in (1, 2, 3)], tmp_path / "crowd"
+    result = distill(parsers, [text], folder, LESSON, builder="unbiased", quiet=True)
+    assert result["losses"][-1] < result["losses"][0] / 2
+    assert result["agreement"] > 0.8
+    record = json.loads((folder / "record.json").read_text())
+    assert record["lesson"]["lookahead"] == 2
+    student = Parser.load(folder)
+    assert student.builder == "unbiased"
+    words = ["the", "old", "man", "do", "not", "can"]
+    assert len(next(student.parse_many([words])).tree.spans()) == 5
+    alone, together = student.scores([words])[0], student.scores([["a"], words, ["b", "a"]])[1]
+    np.testing.assert_allclose(alone, together, rtol=1e-6)
+    with pytest.raises(InputError, match="already holds"):
+        distill(parsers, [text], folder, LESSON, quiet=True)
+    with pytest.raises(InputError, match="without a language model"):
+        load(folder)
+
+
+def test_the_same_seed_makes_the_same_student(text: str, tmp_path: Path) -> None:
+    how = Lesson(embedding=4, channels=4, epochs=1)
+    for name in ("one", "two"):
+        distill([random_parser()], [text], tmp_path / name, how, sentences=50, quiet=True)
+    one, two = ((tmp_path / name / "parser.safetensors").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_what_cannot_be_learned_from(tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("the man\n\n")
+    with pytest.raises(InputError, match="too few sentences"):
+        distill([random_parser()], [str(tmp_path / "short.txt")], tmp_path / "out", quiet=True)
+    with pytest.raises(ConfigError, match="nobody to learn from"):
+        distill([], [], tmp_path / "out", quiet=True)
+    with pytest.raises(ConfigError, match="lookahead = -1"):
+        Lesson(lookahead=-1)
