@@ -31,6 +31,13 @@ def test_as_the_recursive_definition(builder: Builder, distances: list[float]) -
     assert Tree.from_brackets(tree.brackets()) == tree
 
 
+@given(distances=DISTANCES)
+def test_paper_is_unbiased_with_the_larger_of_two_neighbours_at_each_gap(distances: list[float]) -> None:
+    words = letters(len(distances))
+    gaps = [0.0, *map(max, itertools.pairwise(distances))]
+    assert build(words, distances, "paper") == build(words, gaps, "unbiased")
+
+
 @BUILDERS
 @given(sentences=st.lists(DISTANCES | st.just([]), max_size=6))
 def test_many_at_once_as_one_by_one(builder: Builder, sentences: list[list[float]]) -> None:

@@ -9,29 +9,34 @@ where a part of one word gets no brackets and an empty part vanishes. `paper` ma
 sister of all that follows: this favours right branching and leaves some trees out of reach, ((a b) ((c d) e)) being the
 smallest. `unbiased` reaches every binary tree: let d_i be the height of the smallest constituent with x_{i−1} and x_i.
 
-Neither needs recursion. Let
+Both are one: split at the first gap with the largest score, where the gap before x_i scores
 
-    before(i) = the last j < i with d_j ≥ d_i, or −1        after(i) = the first k > i with d_k > d_i, or n
+    unbiased    g_i = d_i                            paper    g_i = max(d_{i−1}, d_i)                    i = 1 … n − 1
 
-Claim: when i is chosen, the part at hand is all j with before(i) < j < after(i). Proof: before(i) and after(i) win
-against i wherever they meet, so both were chosen earlier and cut i off from what lies behind them. Everything between
-them loses against i, so nothing between them was chosen earlier. Hence the constituents are
+Claim: `paper` is that. Proof: let i be the first maximum of d in the part at hand. Of its gaps those on both sides of
+x_i have the score d_i, and no gap before them has. So the first is split, x_{<i} from x_{≥i}, unless x_i is the first
+word; then, in a part that begins with x_i, the gap after it. Gaps within x_{<i} and x_{>i} know nothing of d_i.
 
-    paper       [before(i) + 1, after(i))  and  [i, after(i))   for each word i,
-    unbiased    [before(i), after(i))                           for each gap i ≥ 1; d_0 is left out, 0 stands for −1,
+Nor is recursion needed. For gaps 1 … n − 1 let
 
-and a stack of falling distances finds before and after in O(n): each i is pushed once and popped at most once. Among
-constituents that start at the same word, a larger i means a later end, for i is larger than all it looked back over:
-going through i from right to left lists parents before children, which is pre-order.
+    before(i) = the last gap j < i with g_j ≥ g_i, or 0        after(i) = the first gap k > i with g_k > g_i, or n
+
+Claim: when i is chosen, the part at hand is x_{before(i)} … x_{after(i)−1}. Proof: before(i) and after(i) win against i
+wherever they meet, so both were chosen earlier and cut i off from what lies behind them. Every gap between them loses
+against i, so none was chosen earlier. Hence the constituents are [before(i), after(i)) for each gap i, and a stack of
+falling scores finds before and after in O(n): each i is pushed once and popped at most once. Among constituents that
+start at the same word, a larger i means a later end, for i is larger than all it looked back over: going through i from
+right to left lists parents before children, which is pre-order.
 
 For many sentences at once there is no stack but pointers that jump, all together: after(i) begins as i + 1, and while
-d_after(i) ≤ d_i it becomes after(after(i)). All between i and after(i) lose against i, before a jump as well as after.
+g_after(i) ≤ g_i it becomes after(after(i)). All between i and after(i) lose against i, before a jump as well as after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from itertools import pairwise
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,20 +52,13 @@ Distances = Sequence[float] | NDArray[np.floating]
 def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
     """Build the tree that `distances`, one for the gap before each word, give to `words`."""
     values = as_numbers(words, distances)
-    starting: list[list[int]] = [[] for _ in words]  # where the constituents that start at each word end
-    if builder == "paper":
-        before, after = outranking(values)
-        for i in reversed(range(len(values))):
-            starting[before[i] + 1].append(after[i])
-            if before[i] + 1 < i:
-                starting[i].append(after[i])
-    elif builder == "unbiased":
-        before, after = outranking(values[1:])  # entry i is the gap before word i + 1
-        for i in reversed(range(len(before))):
-            starting[before[i] + 1].append(after[i] + 1)
-    else:
+    if builder not in get_args(Builder):
         raise ConfigError(f"no builder is called '{builder}': choose paper or unbiased")
-    constituents = [Constituent(start, end) for start, ends in enumerate(starting) for end in ends if end - start > 1]
+    before, after = outranking(values[1:] if builder == "unbiased" else list(map(max, pairwise(values))))
+    starting: list[list[int]] = [[] for _ in words]  # where the constituents that start at each word end
+    for i in reversed(range(len(before))):  # entry i is the gap before word i + 1
+        starting[before[i] + 1].append(after[i] + 1)
+    constituents = [Constituent(start, end) for start, ends in enumerate(starting) for end in ends]
     return Tree(tuple(words), tuple(constituents or [Constituent(0, 1)] * len(values)))
 
 
@@ -78,20 +76,12 @@ def spans_of_many(
 
     They are what `build` gives each sentence, counted from the first word of the first sentence, in no order.
     """
-    skipped = builder == "unbiased"
     sizes = np.diff(ends, prepend=0)
-    first, last = np.repeat(ends - sizes + skipped, sizes), np.repeat(ends, sizes)
-    word = np.arange(len(distances))
-    if skipped:
-        word = word[word >= first]
-    start = _jumping(distances, word, -1, first, last) + 1 - skipped
-    end = _jumping(distances, word, 1, first, last)
-    if skipped:
-        return start, end
-    inner = start < word
-    starts, stops = np.concatenate([start, word[inner]]), np.concatenate([end, end[inner]])
-    long = stops - starts > 1
-    return starts[long], stops[long]
+    first, last = np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes)  # gaps of the sentence of each word
+    gap = np.arange(len(distances))
+    gap = gap[gap >= first]
+    scores = np.maximum(distances, np.roll(distances, 1)) if builder == "paper" else distances
+    return _jumping(scores, gap, -1, first, last), _jumping(scores, gap, 1, first, last)
 
 
 def in_preorder(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -100,23 +90,23 @@ def in_preorder(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[n
 
 
 def _jumping(
-    distances: NDArray[np.floating],
-    word: NDArray[np.int64],
+    scores: NDArray[np.floating],
+    gap: NDArray[np.int64],
     step: Literal[-1, 1],
     first: NDArray[np.int64],
     last: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """For each word the nearest on one side of it, between first and last, that outranks it; else the one beyond."""
-    reached = np.arange(len(distances)) + step
-    jumping = word
+    """For each gap the nearest on one side of it, between first and last, that outranks it; else the one beyond."""
+    reached = np.arange(len(scores)) + step
+    jumping = gap
     while len(jumping):
         other = reached[jumping]
         inside = (other >= first[jumping]) & (other < last[jumping])
         jumping, other = jumping[inside], other[inside]
-        lower = distances[other] < distances[jumping] if step < 0 else distances[other] <= distances[jumping]
+        lower = scores[other] < scores[jumping] if step < 0 else scores[other] <= scores[jumping]
         jumping = jumping[lower]
         reached[jumping] = reached[other[lower]]
-    return reached[word]
+    return reached[gap]
 
 
 def as_numbers(words: Sequence[str], distances: Distances) -> list[float]:

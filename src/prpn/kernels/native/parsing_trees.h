@@ -1,6 +1,7 @@
 // From distances to a tree and its text: trees/from_distances.py has the mathematics, trees/brackets.py the notation.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -72,9 +73,16 @@ public:
     void build(const float* scores, int64_t n, Builder builder, bool with_ends) {
         opening.assign(n, 0);
         closing.assign(n, 0);
-        const int64_t skipped = builder == Builder::unbiased && n ? 1 : 0;  // d_0 is never used
-        outrank(scores + skipped, n - skipped);
-        for_each(n - skipped, skipped, [&](int64_t start, int64_t end) {
+        if (n < 2) {
+            ends.clear();
+            return;
+        }
+        gaps_.resize(n - 1);
+        for (int64_t i = 0; i < n - 1; ++i) {
+            gaps_[i] = builder == Builder::paper ? std::max(scores[i], scores[i + 1]) : scores[i + 1];
+        }
+        outrank();
+        for_each([&](int64_t start, int64_t end) {
             ++opening[start];
             ++closing[end - 1];
         });
@@ -86,34 +94,33 @@ public:
             total += opening[i];
         }
         ends.resize(total);
-        for_each(n - skipped, skipped, [&](int64_t start, int64_t end) { ends[next_[start]++] = end; });
+        for_each([&](int64_t start, int64_t end) { ends[next_[start]++] = end; });
     }
 
     std::vector<int64_t> opening, closing, ends;
 
 private:
-    // before(i) = the last j < i with d_j ≥ d_i, or −1; after(i) = the first k > i with d_k > d_i, or n.
-    void outrank(const float* scores, int64_t n) {
+    // before(i) = the last j < i with g_j ≥ g_i, or −1; after(i) = the first k > i with g_k > g_i, or how many there are;
+    // gap i stands before word i + 1.
+    void outrank() {
+        const int64_t n = gaps_.size();
         before_.resize(n);
         after_.assign(n, n);
         waiting_.resize(n + 1);
         int64_t waiting = 0;
         for (int64_t i = 0; i < n; ++i) {
-            while (waiting && scores[waiting_[waiting - 1]] < scores[i]) after_[waiting_[--waiting]] = i;
+            while (waiting && gaps_[waiting_[waiting - 1]] < gaps_[i]) after_[waiting_[--waiting]] = i;
             before_[i] = waiting ? waiting_[waiting - 1] : -1;
             waiting_[waiting++] = i;
         }
     }
 
     template <class Visit>
-    void for_each(int64_t n, int64_t skipped, const Visit& visit) const {
-        for (int64_t i = n - 1; i >= 0; --i) {
-            const int64_t start = before_[i] + 1, end = after_[i] + skipped;
-            if (end - start > 1) visit(start, end);
-            if (!skipped && start < i && end - i > 1) visit(i, end);
-        }
+    void for_each(const Visit& visit) const {
+        for (int64_t i = static_cast<int64_t>(gaps_.size()) - 1; i >= 0; --i) visit(before_[i] + 1, after_[i] + 1);
     }
 
+    std::vector<float> gaps_;
     std::vector<int64_t> before_, after_, waiting_, next_;
 };
 
