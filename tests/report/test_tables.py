@@ -45,7 +45,9 @@ def evaluation(*models: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md", "docs/speed.md", "docs/reproduction.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/evaluation.md", "docs/speed.md", "docs/reproduction.md", "docs/log.md"]
+)
 def test_pages_show_the_records(page: str) -> None:
     assert any((REPOSITORY / "results").glob("*.json"))
     text = (REPOSITORY / page).read_text(encoding="utf-8")
@@ -64,12 +66,23 @@ def write_precision(folder: Path) -> None:
     (folder / "trees.json").write_text(json.dumps({"systems": systems}))
 
 
+def write_gains(folder: Path) -> None:
+    """Two seeds of a base of 100 and 110, and a change that takes a tenth off."""
+    folder.mkdir()
+    for name, average, perplexity in (("base-1", 0.0, 100.0), ("base-2", 0.0, 110.0), ("ema-1", 0.9, 94.5)):
+        training = {"average": average, "seed": int(name[-1])}
+        record = {"validation": {"perplexity": perplexity}, "steps": 1000, "seconds": 600}
+        record["recipe"] = {"text": {}, "model": {"dropout_locked": average > 0}, "training": training}
+        (folder / f"{name}.json").write_text(json.dumps(record))
+
+
 def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) -> None:
     for name, record in {"run": RUN, "wsj": evaluation("mine"), "bare": evaluation()}.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(record))
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "benchmark.json").write_text(json.dumps(BENCHMARK))
     write_precision(tmp_path / "precision")
+    write_gains(tmp_path / "gains")
     page = "before\n" + "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in PARTS) + "after"
     made = with_tables(page, tmp_path).splitlines()
     assert (made[0], made[-1]) == ("before", "after")
@@ -91,6 +104,8 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
         "| `prpn --help` | 0.12 | no |",
         "| quick-word | held-out nats a token | 5.000, 6.000 | 5.200, 6.300 | +0.250 ± 0.050 | 0.707 |",
         "| quick-parsing | F1, `kim` | 30.0, 31.0 | 30.0, 31.0 | +0.0 ± 0.0 | 0.7 |",
+        "| base |  | 100.00, 110.00 |  | 1,000 | 10 min |",
+        "| ema | `model.dropout_locked=true`, `training.average=0.9` | 94.50 | -10.0% | 1,000 | 10 min |",
         "| 2 | PRPN: test perplexity | not recorded yet | 61.98 | PRPN "
         "| 100 epochs, 41,500 steps; hidden 1200 | not recorded yet | `prpn reproduce ptb-word --data FOLDER` |",
     ):

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prpn.errors import InputError, InterruptedRunError
-from prpn.training.checkpoint import read_tensors
+from prpn.training.checkpoint import read_tensors, write_tensors
 from prpn.training.loop import Trainer
 from prpn.training.metrics import Metrics
 
@@ -270,6 +270,17 @@ def interrupted(text: Path, tmp_path: Path) -> Path:
     with pytest.raises(PowerCut), cut(Trainer, "_learn", 5, "before"):
         run(tmp_path / "run", text, *BUDGET)
     return tmp_path / "run"
+
+
+def test_a_run_from_before_a_field_goes_on_with_its_default_alone(interrupted: Path, text: Path) -> None:
+    path = interrupted / "training" / "checkpoint.safetensors"
+    tensors, header = read_tensors(path)
+    del header["identity"]["model configuration"]["dropout_locked"]
+    del header["identity"]["training configuration"]["bptt_jitter"]
+    write_tensors(path, tensors, header)
+    with pytest.raises(InputError, match="another training configuration"):
+        run(interrupted, text, *BUDGET, "training.bptt_jitter=0.5", resume=True)
+    assert run(interrupted, text, *BUDGET, resume=True)["steps"] == STEPS
 
 
 def test_another_text_is_refused(interrupted: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 
 A record with `systems` is an evaluation of trees, as `prpn evaluate --json` prints it; any other is a training run.
 `benchmarks/benchmark.json` is what `make bench` writes, `reproduced/` what `prpn reproduce NAME --json` prints,
-`precision/` the same runs in fp32 and bf16.
+`precision/` the same runs in fp32 and bf16, `gains/` runs with one change each.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from prpn.report.gains import gains_table
 from prpn.report.precision import precision_table
 from prpn.report.reproduction import time_words, value_words
 from prpn.reproduction.experiments import Figure, beside, load_experiments
@@ -150,6 +151,7 @@ PARTS = {
     "evaluation speed": evaluation_speed_table,
     "parsing speed": parsing_speed_table,
     "precision": precision_table,
+    "gains": gains_table,
 }
 """What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
 

@@ -203,14 +203,17 @@ class Trainer:
         tensors |= self.average.tensors() if self.average is not None else {}
         tensors |= self.state.tensors("state.") if self.state is not None else {}
         tensors |= {f"random.{kind}": module.get_rng_state() for kind, module in self._generators().items()}
-        header = {"position": dataclasses.asdict(self.position), "identity": self._identity()}
+        header = {"position": dataclasses.asdict(self.position), "identity": self._identity(self.recipe)}
         write_tensors(self.checkpoint, tensors, header)
 
     def resume(self) -> None:
         """Go on from the checkpoint."""
         tensors, header = read_tensors(self.checkpoint)
-        for name, here in self._identity().items():
-            if header["identity"].get(name) != here:
+        saved, defaults = header["identity"], self._identity(Recipe(self.recipe.name))
+        for name, here in self._identity(self.recipe).items():
+            # A run of an older version does not know newer fields: it was made with what is now their default.
+            there = {**defaults[name], **saved[name]} if isinstance(here, dict) else saved[name]
+            if there != here:
                 raise InputError(
                     str(self.checkpoint),
                     f"belongs to a run with another {name}",
@@ -233,16 +236,15 @@ class Trainer:
         kinds = {"cpu", self.device.type}
         return {kind: torch if kind == "cpu" else torch.get_device_module(kind) for kind in sorted(kinds)}
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self, recipe: Recipe) -> dict[str, Any]:
         """What must be the same for a checkpoint to be this run's; budgets may change."""
-        free = ("epochs", "steps", "checkpoint_every")
-        training = {key: value for key, value in self.recipe.to_json()["training"].items() if key not in free}
+        free, values = ("epochs", "steps", "checkpoint_every"), recipe.to_json()
         return {
             "text": self.data.training.checksum,
             "vocabulary": self.data.vocabulary.fingerprint,
             "validation text": self.data.validation.checksum,
-            "text configuration": self.recipe.to_json()["text"],
-            "model configuration": self.recipe.to_json()["model"],
-            "training configuration": training,
+            "text configuration": values["text"],
+            "model configuration": values["model"],
+            "training configuration": {key: value for key, value in values["training"].items() if key not in free},
             "device": self.device.type,
         }
