@@ -170,7 +170,7 @@ class TrainingConfig:
     """Times the mean of h², added to the loss that is minimised (activation regularisation)."""
     change_penalty: float = 0.0
     """Times the mean of (h_t − h_{t−1})², likewise (temporal activation regularisation)."""
-    schedule: Literal["plateau", "cosine", "constant"] = "plateau"
+    schedule: Literal["plateau", "cosine", "one-cycle", "constant"] = "plateau"
     warmup_steps: int = 0
     cosine_floor: float = 0.0
     """Share of the learning rate left at the end of the cosine."""
@@ -208,6 +208,10 @@ class TrainingConfig:
             _require(0 <= getattr(self, name) < 1, f"training.{name} = {getattr(self, name)}: it lies in [0, 1)")
         _require(0 <= self.bptt_jitter < 1, "training.bptt_jitter is a share of training.bptt in [0, 1)")
         _require(0 < self.plateau_factor < 1, "training.plateau_factor must lie between 0 and 1")
+        _require(
+            self.schedule != "one-cycle" or self.warmup_steps == 0,
+            "training.warmup_steps: the schedule one-cycle has a warm-up of its own, 30 % of the run",
+        )
         _require(0 <= self.cosine_floor <= 1, "training.cosine_floor must lie in [0, 1]")
 
 

@@ -45,6 +45,12 @@ def test_warm_up_rises_in_equal_steps_to_the_full_rate(schedule: str) -> None:
     assert found[4] == pytest.approx(BASE, rel=1e-3)
 
 
+@given(st.integers(1, 200), st.floats(0, 1))
+def test_one_cycle_is_a_cosine_after_a_long_rise(total: int, floor: float) -> None:
+    expected = rates(config(schedule="cosine", warmup_steps=round(0.3 * total), cosine_floor=floor), total)
+    assert rates(config(schedule="one-cycle", cosine_floor=floor), total) == expected
+
+
 @given(st.integers(0, 20), st.integers(1, 100), st.floats(0, 1))
 def test_cosine(warmup: int, after_warmup: int, floor: float) -> None:
     total = warmup + after_warmup
