@@ -37,6 +37,7 @@ def temperature(
     """
     from rich.table import Table
 
+    from prpn import provenance
     from prpn.language.temperature import TEMPERATURES, sentence_lengths, structure, temperatures_from
     from prpn.pretrained import load
     from prpn.report.console import console_for_tables
@@ -60,6 +61,11 @@ def temperature(
     if as_json:
         print_json(
             {
+                "command": provenance.command(),
+                "commit": provenance.commit(),
+                "text_sha256": corpus.checksum,
+                "tokens": len(corpus.ids),
+                "sentences": len(lengths),
                 "protocol": protocol(trained.recipe),
                 "trained_at": _json_number(own),
                 "temperatures": [
