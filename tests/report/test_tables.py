@@ -83,6 +83,11 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
     (tmp_path / "benchmarks" / "benchmark.json").write_text(json.dumps(BENCHMARK))
     write_precision(tmp_path / "precision")
     write_gains(tmp_path / "gains")
+    (tmp_path / "temperature").mkdir()
+    row = {"perplexity": 100.0, "levels": 2.5, "reach": 3.0, "overlapping": 0.125}
+    temperatures = [{"temperature": 10.0, **row}, {"temperature": "inf", **row}]
+    values = {"trained_at": 10.0, "temperatures": temperatures}
+    (tmp_path / "temperature" / "mine.json").write_text(json.dumps(values))
     page = "before\n" + "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in PARTS) + "after"
     made = with_tables(page, tmp_path).splitlines()
     assert (made[0], made[-1]) == ("before", "after")
@@ -104,6 +109,8 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
         "| `prpn --help` | 0.12 | no |",
         "| quick-word | held-out nats a token | 5.000, 6.000 | 5.200, 6.300 | +0.250 ± 0.050 | 0.707 |",
         "| quick-parsing | F1, `kim` | 30.0, 31.0 | 30.0, 31.0 | +0.0 ± 0.0 | 0.7 |",
+        "| `mine` | 10, as trained | 100.00 | 2.50 | 3.00 | 12.50% |",
+        "| `mine` | ∞ | 100.00 | 2.50 | 3.00 | 12.50% |",
         "| base |  | 100.00, 110.00 |  | 1,000 | 10 min |",
         "| ema | `model.dropout_locked=true`, `training.average=0.9` | 94.50 | -10.0% | 1,000 | 10 min |",
         "| 2 | PRPN: test perplexity | not recorded yet | 61.98 | PRPN "

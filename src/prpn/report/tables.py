@@ -4,7 +4,8 @@
 
 A record with `systems` is an evaluation of trees, as `prpn evaluate --json` prints it; any other is a training run.
 `benchmarks/benchmark.json` is what `make bench` writes, `reproduced/` what `prpn reproduce NAME --json` prints,
-`precision/` the same runs in fp32 and bf16, `gains/` runs with one change each.
+`precision/` the same runs in fp32 and bf16, `gains/` runs with one change each,
+`temperature/` what `prpn temperature --json` prints.
 """
 
 from __future__ import annotations
@@ -97,6 +98,21 @@ def language_table(folder: Path) -> str:
     return "\n".join(rows)
 
 
+def temperature_table(folder: Path) -> str:
+    """One row a temperature of a recorded model, as `prpn temperature --json` prints them."""
+    rows = ["| record | τ | perplexity | levels | reach | overlapping |", "|---" * 6 + "|"]
+    for path in sorted((folder / "temperature").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        for row in record["temperatures"]:
+            tau = "∞" if row["temperature"] == "inf" else f"{row['temperature']:g}"
+            star = ", as trained" if row["temperature"] == record["trained_at"] else ""
+            rows.append(
+                f"| `{path.stem}` | {tau}{star} | {row['perplexity']:.2f} | {row['levels']:.2f} | {row['reach']:.2f} "
+                f"| {row['overlapping']:.2%} |"
+            )
+    return "\n".join(rows)
+
+
 def training_speed_table(folder: Path) -> str:
     """One row a contender and size of the recorded benchmark: speed, memory, and what they are measured against."""
     rows = [
@@ -152,6 +168,7 @@ PARTS = {
     "parsing speed": parsing_speed_table,
     "precision": precision_table,
     "gains": gains_table,
+    "temperature": temperature_table,
 }
 """What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
 

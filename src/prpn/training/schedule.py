@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from prpn.config import TrainingConfig
 
-
 RISE = 0.3
 """Share of a one-cycle run in which the rate rises."""
 
