@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prpn.distillation import distill, read_lessons
-from prpn.distillation.run import Lesson
+from prpn.distillation.run import StudentConfig
 from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import Parser
 from prpn.pretrained import load
@@ -18,7 +18,7 @@ from prpn.trees.average import average
 from tests.kernels.parsers import random_parser
 from tests.training.tiny import sentences
 
-LESSON = Lesson(embedding=16, channels=32, lookback=2, lookahead=2, dropout=0.0, epochs=25, learning_rate=0.01)
+STUDENT = StudentConfig(embedding=16, channels=32, lookback=2, lookahead=2, dropout=0.0, epochs=25, learning_rate=0.01)
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ def test_lessons_are_the_heights_of_the_consensus(text: str) -> None:
 
 def test_a_student_finds_the_trees_of_the_crowd(text: str, tmp_path: Path) -> None:
     parsers, folder = [random_parser(seed, lookback=1) for seed in (1, 2, 3)], tmp_path / "crowd"
-    result = distill(parsers, [text], folder, LESSON, builder="unbiased", quiet=True)
+    result = distill(parsers, [text], folder, STUDENT, builder="unbiased", quiet=True)
     assert result["losses"][-1] < result["losses"][0] / 2
     assert result["agreement"] > 0.8
     record = json.loads((folder / "record.json").read_text())
-    assert record["lesson"]["lookahead"] == 2
+    assert record["student"]["lookahead"] == 2
     student = Parser.load(folder)
     assert student.builder == "unbiased"
     words = ["the", "old", "man", "do", "not", "can"]
@@ -60,13 +60,13 @@ def test_a_student_finds_the_trees_of_the_crowd(text: str, tmp_path: Path) -> No
     alone, together = student.scores([words])[0], student.scores([["a"], words, ["b", "a"]])[1]
     np.testing.assert_allclose(alone, together, rtol=1e-6)
     with pytest.raises(InputError, match="already holds"):
-        distill(parsers, [text], folder, LESSON, quiet=True)
+        distill(parsers, [text], folder, STUDENT, quiet=True)
     with pytest.raises(InputError, match="without a language model"):
         load(folder)
 
 
 def test_the_same_seed_makes_the_same_student(text: str, tmp_path: Path) -> None:
-    how = Lesson(embedding=4, channels=4, epochs=1)
+    how = StudentConfig(embedding=4, channels=4, epochs=1)
     for name in ("one", "two"):
         distill([random_parser()], [text], tmp_path / name, how, sentences=50, quiet=True)
     one, two = ((tmp_path / name / "parser.safetensors").read_bytes() for name in ("one", "two"))
@@ -80,4 +80,4 @@ def test_what_cannot_be_learned_from(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nobody to learn from"):
         distill([], [], tmp_path / "out", quiet=True)
     with pytest.raises(ConfigError, match="lookahead = -1"):
-        Lesson(lookahead=-1)
+        StudentConfig(lookahead=-1)

@@ -46,10 +46,10 @@ def distill(
     Example: `prpn distill -m runs/seed1 -m runs/seed2 -m runs/seed3 --text my.txt --out runs/crowd`
     """
     from prpn.distillation import distill as run
-    from prpn.distillation.run import Lesson
+    from prpn.distillation.run import StudentConfig
     from prpn.parsing.parser import Parser
 
-    how = Lesson(channels=channels, lookback=lookback, lookahead=lookahead, epochs=epochs, seed=seed)
+    how = StudentConfig(channels=channels, lookback=lookback, lookahead=lookahead, epochs=epochs, seed=seed)
     parsers = [Parser.load(folder) for folder in model]
     result = run(
         parsers, text, out, how, builder=builder, tokenized=tokenized, sentences=sentences, quiet=as_json

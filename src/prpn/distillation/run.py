@@ -32,7 +32,7 @@ from prpn.trees.from_distances import Builder, build
 
 
 @dataclass(frozen=True)
-class Lesson:
+class StudentConfig:
     """How a student is made."""
 
     embedding: int = 200
@@ -57,7 +57,7 @@ def distill(
     parsers: Sequence[Parser],
     texts: Sequence[str],
     folder: str | Path,
-    how: Lesson | None = None,
+    how: StudentConfig | None = None,
     *,
     builder: Builder | None = None,
     tokenized: bool = False,
@@ -65,7 +65,7 @@ def distill(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """Teach a student what the parsers agree on in these texts; what came out, as JSON-ready values."""
-    how, folder, began = how or Lesson(), Path(folder), time.monotonic()
+    how, folder, began = how or StudentConfig(), Path(folder), time.monotonic()
     if not parsers:
         raise ConfigError("nobody to learn from: give one parser or more")
     if (folder / DISTILLED).exists():
@@ -91,7 +91,7 @@ def distill(
         "losses": losses,
         "agreement": agreement,
         "seconds": round(time.monotonic() - began, 1),
-        "lesson": asdict(how),
+        "student": asdict(how),
         "machine": machine(),
     }
     write_tensors(folder / DISTILLED, student.state_dict(), {"lookahead": how.lookahead})
@@ -101,7 +101,7 @@ def distill(
 
 
 def _learn(
-    student: Student, lessons: Lessons, how: Lesson, start: int, progress: Callable[[int], object]
+    student: Student, lessons: Lessons, how: StudentConfig, start: int, progress: Callable[[int], object]
 ) -> list[float]:
     """Mean loss of each epoch. The learning rate falls to nothing over all of them."""
     student.train()
@@ -123,7 +123,7 @@ def _learn(
 
 
 @torch.no_grad()
-def _agreement(student: Student, lessons: Lessons, how: Lesson, start: int) -> float:
+def _agreement(student: Student, lessons: Lessons, how: StudentConfig, start: int) -> float:
     """The share of the crowd's constituents, of two words or more, that the student's trees have."""
     student.eval()
     same = total = 0
@@ -136,7 +136,7 @@ def _agreement(student: Student, lessons: Lessons, how: Lesson, start: int) -> f
 
 
 def _batches(
-    lessons: Lessons, how: Lesson, random: np.random.Generator | None
+    lessons: Lessons, how: StudentConfig, random: np.random.Generator | None
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Words, heights and mask (B, T) of some sentences at a time."""
     begins = np.concatenate([[0], lessons.ends[:-1]])

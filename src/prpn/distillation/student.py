@@ -43,7 +43,7 @@ class Student(nn.Module):
         seen = self.embedding(torch.cat([before, ids], 1)) * F.pad(mask, (1, 0), value=True)[..., None]  # (B, 1 + T, E)
         seen = F.pad(self._drop(seen), (0, 0, self.lookback, self.lookahead))  # (B, L + 1 + T + R, E)
         hidden = self.parsing["convolution"](seen.mT)[..., 1:]  # (B, C, T)
-        rows = self.parsing["norm"](hidden.mT[mask]).relu()  # (R, C)
+        rows = self.parsing["norm"](hidden.mT[mask]).relu()  # (real words, C)
         scores = self.parsing["heads"](self._drop(rows)[..., None]).flatten()
         return scores.new_zeros(ids.shape).masked_scatter(mask, scores)
 
