@@ -111,11 +111,18 @@ def constituents(tree: reference.Tree, start: int = 0) -> list[tuple[int, int, s
     return [*found, (start, end, re.split("[-=]", tree.label)[0])]
 
 
+def tags_of(tree: reference.Tree) -> list[str]:
+    return [tree[0]] if isinstance(tree, tuple) else [tag for part in tree.children for tag in tags_of(part)]
+
+
 def recall_by_definition(golds: Sequence[reference.Tree], predicted: Sequence[Tree]) -> dict[str, tuple[int, int]]:
     """Of each label: constituents found, constituents."""
     found, total = Counter[str](), Counter[str]()
     for gold, tree in zip(golds, predicted, strict=True):
-        for start, end, label in set(constituents(gold)):
+        tags = [re.split("[-=]", tag)[0] for tag in tags_of(gold)]
+        brackets = set(constituents(gold))
+        brackets |= {(start, end, "DT+NN") for start, end, _ in brackets if tags[start:end] == ["DT", "NN"]}
+        for start, end, label in brackets:
             if 2 <= end - start < reference.size(gold):
                 total[label] += 1
                 found[label] += (start, end) in tree.spans()
@@ -306,7 +313,7 @@ def test_recall_by_label(tmp_path: Path) -> None:
         recall = {label: 100 * sum(f for f, _ in p) / sum(n for _, n in p) for label, p in expected.items()}
         assert result.by_label[name] == pytest.approx(recall)
         assert result.labels == {label: pairs[0][1] for label, pairs in expected.items()}
-    assert set(result.labels) == {"NP", "VP", "PP", "S", "SQ"}
+    assert set(result.labels) == {"NP", "VP", "PP", "S", "SQ", "DT+NN"}
     assert list(result.labels.values()) == sorted(result.labels.values(), reverse=True)
     assert set(result.by_label["upper"].values()) == {100}
 

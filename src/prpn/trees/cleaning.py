@@ -52,10 +52,11 @@ class Cleaning:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A gold tree over the words that count, and which leaves they were among all that are spoken."""
+    """A gold tree over the words that count, their tags, and which leaves they were among all that are spoken."""
 
     place: str
     tree: Tree
+    tags: tuple[str | None, ...]
     kept: tuple[bool, ...]
 
 
@@ -104,14 +105,14 @@ def rule_for(trees: Sequence[Tree]) -> Literal["penn", "unicode"]:
 
 
 def clean(placed: PlacedTree, words: Literal["penn", "unicode", "all"], normalize: Callable[[str], str]) -> Sentence:
-    """Cut a tree down to the words that count; their tags go, all other labels stay."""
+    """Cut a tree down to the words that count; their tags leave the tree, all other labels stay."""
     tree, tags = placed.tree, placed.tree.tags()
     leaves = list(zip(tree.words, tags, strict=True))
     counts = [_counts(word, tag, words) for word, tag in leaves]
     spoken = [a or not is_empty(word, tag) for a, (word, tag) in zip(counts, leaves, strict=True)]
     kept = restrict(without_tags(tree), counts)
     normal = Tree(tuple(map(normalize, kept.words)), kept.constituents)
-    return Sentence(placed.place, normal, tuple(compress(counts, spoken)))
+    return Sentence(placed.place, normal, tuple(compress(tags, counts)), tuple(compress(counts, spoken)))
 
 
 def is_empty(word: str, tag: str | None) -> bool:

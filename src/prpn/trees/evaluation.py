@@ -22,7 +22,7 @@ from prpn.baselines.trees import RANDOM_BASELINES, baselines, left, right
 from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import Parser, Scores
 from prpn.trees.average import average
-from prpn.trees.cleaning import Treebank
+from prpn.trees.cleaning import Sentence, Treebank
 from prpn.trees.from_distances import Builder, has_ties
 from prpn.trees.penn_tags import category
 from prpn.trees.protocols import PROTOCOLS, Protocol
@@ -33,6 +33,8 @@ DRAWS = 5
 """Random baselines are the mean of this many draws."""
 LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 40), (41, None))
 COLLAPSED = 95.0
+PAIR = ("DT", "NN")
+"""Two words that are a phrase by themselves, `the bench`: the least that a parser of English should find."""
 AVERAGE = "average"
 Progress = Callable[[int], object]
 
@@ -82,7 +84,7 @@ class Evaluation:
     lengths: dict[str, int] = field(default_factory=dict)
     """Sentences by number of words."""
     by_label: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Recall by system and gold label, the whole sentence left out."""
+    """Recall by system and gold label, the whole sentence left out; `DT+NN`: phrases of just these two."""
     labels: dict[str, int] = field(default_factory=dict)
     """Gold constituents by label, the most frequent first."""
     differences: dict[str, dict[str, dict[str, Difference]]] = field(default_factory=dict)
@@ -133,7 +135,8 @@ def evaluate(
     sizes = {_range(*r): within for r in LENGTHS if (within := _within(brackets.lengths, *r)).any()}
     result = Evaluation(treebank, builder)
     result.lengths = {size: int(within.sum()) for size, within in sizes.items()}
-    result.labels = dict(Counter(label for gold in golds for _, label in _inner(gold)).most_common())
+    phrases = [_inner(sentence) for sentence in treebank.counted()]
+    result.labels = dict(Counter(label for inner in phrases for _, label in inner).most_common())
     samples: dict[tuple[str, str], NDArray[np.float64]] = {}
     for system in [*baseline_systems(golds, builder, progress), *systems]:
         drawn = [brackets.counts(trees, protocols) for trees in system.draws]
@@ -148,7 +151,7 @@ def evaluate(
             by_length[protocol.name] = {
                 size: figures(counts, protocol, part).f1 for size, part in parts.items() if part.any()
             }
-        result.by_label[system.name] = _recall_by_label(golds, system.draws)
+        result.by_label[system.name] = _recall_by_label(phrases, system.draws)
         if progress is not None:
             progress(len(golds))
     for one, other in _compared(names):
@@ -248,23 +251,27 @@ def _compare_seeds(result: Evaluation, seeds: Sequence[System]) -> None:
     result.self_f1 = float(np.mean(agreement))
 
 
-def _inner(tree: Tree) -> list[tuple[tuple[int, int], str]]:
+def _inner(sentence: Sentence) -> list[tuple[tuple[int, int], str]]:
     """List span and label of each distinct constituent that is longer than a word and shorter than its sentence."""
+    tree, tags = sentence.tree, [category(tag or "") for tag in sentence.tags]
     found = [
         ((start, end), category(label))
         for start, end, label in tree.constituents
         if label and 1 < end - start < len(tree)
     ]
-    return list(dict.fromkeys(found))  # in order, so that labels of equal counts are listed alike each time
+    pairs = [(span, "+".join(PAIR)) for span, _ in found if tuple(tags[slice(*span)]) == PAIR]
+    return list(dict.fromkeys(found + pairs))  # in order, so that labels of equal counts are listed alike each time
 
 
-def _recall_by_label(golds: Sequence[Tree], draws: Sequence[Sequence[Tree]]) -> dict[str, float]:
+def _recall_by_label(
+    phrases: Sequence[Sequence[tuple[tuple[int, int], str]]], draws: Sequence[Sequence[Tree]]
+) -> dict[str, float]:
     gold: Counter[str] = Counter()
     matched: Counter[str] = Counter()
     for trees in draws:
-        for tree, predicted in zip(golds, trees, strict=True):
+        for inner, predicted in zip(phrases, trees, strict=True):
             spans = set(predicted.spans())
-            for span, label in _inner(tree):
+            for span, label in inner:
                 gold[label] += 1
                 matched[label] += span in spans
     return {label: 100 * matched[label] / count for label, count in gold.most_common()}
