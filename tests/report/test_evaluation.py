@@ -14,7 +14,7 @@ from prpn.report.evaluation import LABELS, print_evaluation
 from prpn.trees.evaluation import Evaluation, System, evaluate, evaluate_parsers
 from prpn.trees.protocols import PROTOCOLS
 from prpn.trees.tree import Tree
-from tests.trees.test_evaluation import ALL, BASELINES, BROKEN, golds_of, parser, treebank
+from tests.trees.small_treebank import ALL, BASELINES, BROKEN, golds_of, parser, treebank
 
 TWENTY = "a-name-of-20-letters"
 TITLES = ["F1 and its 95 %", "under klein", "recall by gold label", "difference of F1", "all models", "shape of the"]

@@ -1,10 +1,7 @@
 """Systems against a treebank: every protocol, every baseline, with intervals and a look at what went wrong.
 
-    treebank ── cleaned words ──> systems: baselines, models, their average ──> trees
-             └─ gold brackets ──> counts by protocol ──> figures, by length, by label, differences, diagnostics
-
-A model is collapsed if its trees hardly depend on the words: they overlap with left or right branching by `COLLAPSED`
-percent or more, or equal distances decided in more than half of the sentences.
+treebank ── cleaned words ──> systems: baselines, models, their average ──> trees
+         └─ gold brackets ──> counts by protocol ──> figures, by length, by label, differences, diagnostics
 """
 
 from __future__ import annotations
@@ -18,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prpn.baselines.trees import RANDOM_BASELINES, baselines, left, right
+from prpn.baselines.trees import RANDOM_BASELINES, baselines
 from prpn.errors import ConfigError, InputError
-from prpn.parsing.parser import Parser, Scores
+from prpn.parsing.parser import Parser
 from prpn.trees.average import average
-from prpn.trees.cleaning import Sentence, Treebank
-from prpn.trees.from_distances import Builder, has_ties
-from prpn.trees.penn_tags import category
+from prpn.trees.by_label import inner_constituents, recall_by_label
+from prpn.trees.cleaning import Treebank
+from prpn.trees.diagnosis import Diagnosis, diagnose
+from prpn.trees.from_distances import Builder
 from prpn.trees.protocols import PROTOCOLS, Protocol
 from prpn.trees.scores import Bootstrap, Difference, Figures, GoldBrackets, difference, f1_between, figures
 from prpn.trees.tree import Tree
@@ -32,9 +30,6 @@ from prpn.trees.tree import Tree
 DRAWS = 5
 """Random baselines are the mean of this many draws."""
 LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 40), (41, None))
-COLLAPSED = 95.0
-PAIR = ("DT", "NN")
-"""Two words that are a phrase by themselves, `the bench`: the least that a parser of English should find."""
 AVERAGE = "average"
 Progress = Callable[[int], object]
 
@@ -45,22 +40,6 @@ class System:
 
     name: str
     draws: Sequence[Sequence[Tree]]
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What the trees of a model look like, whatever the gold trees are."""
-
-    left_overlap: float
-    right_overlap: float
-    mean_depth: float
-    tied_sentences: float
-    saturated_distances: float
-
-    @property
-    def collapsed(self) -> bool:
-        """Whether the trees hardly depend on the words."""
-        return max(self.left_overlap, self.right_overlap) >= COLLAPSED or self.tied_sentences > 50
 
 
 @dataclass(frozen=True)
@@ -135,7 +114,7 @@ def evaluate(
     sizes = {_range(*r): within for r in LENGTHS if (within := _within(brackets.lengths, *r)).any()}
     result = Evaluation(treebank, builder)
     result.lengths = {size: int(within.sum()) for size, within in sizes.items()}
-    phrases = [_inner(sentence) for sentence in treebank.counted()]
+    phrases = [inner_constituents(sentence) for sentence in treebank.counted()]
     result.labels = dict(Counter(label for inner in phrases for _, label in inner).most_common())
     samples: dict[tuple[str, str], NDArray[np.float64]] = {}
     for system in [*baseline_systems(golds, builder, progress), *systems]:
@@ -151,7 +130,7 @@ def evaluate(
             by_length[protocol.name] = {
                 size: figures(counts, protocol, part).f1 for size, part in parts.items() if part.any()
             }
-        result.by_label[system.name] = _recall_by_label(phrases, system.draws)
+        result.by_label[system.name] = recall_by_label(phrases, system.draws)
         if progress is not None:
             progress(len(golds))
     for one, other in _compared(names):
@@ -220,20 +199,6 @@ def baseline_systems(golds: Sequence[Tree], builder: Builder, progress: Progress
     return found
 
 
-def diagnose(trees: Sequence[Tree], scores: Sequence[Scores], parser: Parser, builder: Builder) -> Diagnosis:
-    """Look at the trees of a parser, one or more, for the ways in which it fails; this takes no gold tree."""
-    overlap = PROTOCOLS["kim-corpus"]
-    free = [tree for tree in trees if len(tree) > 2]  # shorter ones have no choice
-    ties = [has_ties(found, builder) for found in scores if len(found) > 2]
-    return Diagnosis(
-        left_overlap=f1_between(free, [left(tree.words) for tree in free], overlap) if free else 0.0,
-        right_overlap=f1_between(free, [right(tree.words) for tree in free], overlap) if free else 0.0,
-        mean_depth=float(np.mean([tree.depth() for tree in trees])),
-        tied_sentences=100 * float(np.mean(ties or [False])),
-        saturated_distances=100 * float(np.mean(parser.saturated(np.concatenate(scores)))),
-    )
-
-
 def _compared(names: Sequence[str]) -> list[tuple[str, str]]:
     """Pair each system with the two controls, then with those named before it."""
     controls = [(name, control) for name in names for control in ("right", "random-distances")]
@@ -249,32 +214,6 @@ def _compare_seeds(result: Evaluation, seeds: Sequence[System]) -> None:
         result.seeds[protocol] = Seeds(float(np.mean(f1)), float(np.std(f1, ddof=1)), max(f1))
     agreement = [f1_between(a.draws[0], b.draws[0], PROTOCOLS["kim"]) for a, b in combinations(seeds, 2)]
     result.self_f1 = float(np.mean(agreement))
-
-
-def _inner(sentence: Sentence) -> list[tuple[tuple[int, int], str]]:
-    """List span and label of each distinct constituent that is longer than a word and shorter than its sentence."""
-    tree, tags = sentence.tree, [category(tag or "") for tag in sentence.tags]
-    found = [
-        ((start, end), category(label))
-        for start, end, label in tree.constituents
-        if label and 1 < end - start < len(tree)
-    ]
-    pairs = [(span, "+".join(PAIR)) for span, _ in found if tuple(tags[slice(*span)]) == PAIR]
-    return list(dict.fromkeys(found + pairs))  # in order, so that labels of equal counts are listed alike each time
-
-
-def _recall_by_label(
-    phrases: Sequence[Sequence[tuple[tuple[int, int], str]]], draws: Sequence[Sequence[Tree]]
-) -> dict[str, float]:
-    gold: Counter[str] = Counter()
-    matched: Counter[str] = Counter()
-    for trees in draws:
-        for inner, predicted in zip(phrases, trees, strict=True):
-            spans = set(predicted.spans())
-            for span, label in inner:
-                gold[label] += 1
-                matched[label] += span in spans
-    return {label: 100 * matched[label] / count for label, count in gold.most_common()}
 
 
 def _within(lengths: NDArray[np.int64], least: int, most: int | None) -> NDArray[np.bool_]:
