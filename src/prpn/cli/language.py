@@ -46,7 +46,7 @@ def train(
     """Train a model on raw text.
 
     - for minutes on a laptop: quick-word, quick-char, quick-parsing, demo (which brings its own text)
-    - for hours on a laptop: long-word, long-char
+    - for hours on a laptop: long-word, long-char, large-word
     - the paper's experiments: ptb-word, ptb-char, text8-word, text8-char, parsing
 
     The best weights by held-out loss, the vocabulary, the configuration and the metrics go to the model folder. Ctrl-C
