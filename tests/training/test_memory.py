@@ -1,4 +1,4 @@
-"""Freed memory is kept: training steps after the first ones hardly touch a new page."""
+"""A process that trains: freed memory is kept, and numbers too small to matter are zero in all threads."""
 
 import platform
 import subprocess
@@ -30,3 +30,12 @@ def test_later_steps_touch_no_new_pages() -> None:
     first, later = map(int, done.stdout.split())
     assert first > 1000
     assert later < 100
+
+
+def test_denormal_numbers_are_zero_in_all_threads() -> None:
+    program = (
+        "from prpn.training.memory import prepare_process; prepare_process(); import torch; torch.set_num_threads(2); "
+        "print((torch.full((1_000_000,), 1e-38) * 0.1).count_nonzero().item())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
