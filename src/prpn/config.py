@@ -24,6 +24,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from prpn.errors import ConfigError, InputError
 from prpn.text.atomic import replacing
 
+Builder = Literal["paper", "unbiased", "right-leaning", "left-leaning"]
+"""How distances become a tree: `prpn.trees.from_distances` has the mathematics."""
+
 
 def _require(condition: bool, sentence: str) -> None:
     if not condition:
@@ -101,7 +104,7 @@ class ModelConfig:
     """Rate at which weights of the recurrent gates are dropped, the same for a chunk (Merity et al. 2018)."""
     dropout_locked: bool = False
     """Whether in-out and between dropout of layers leave out the same units at every step of a chunk."""
-    builder: Literal["paper", "unbiased"] = "paper"
+    builder: Builder = "paper"
     """How distances become a tree unless the user says otherwise."""
 
     def __post_init__(self) -> None:

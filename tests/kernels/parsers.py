@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prpn.config import ModelConfig, Recipe, TextConfig
+from prpn.config import Builder, ModelConfig, Recipe, TextConfig
 from prpn.errors import InputError
 from prpn.kernels import native
 from prpn.parsing.parser import Parser
 from prpn.text.files import read_lines
 from prpn.text.vocabulary import Vocabulary
-from prpn.trees.from_distances import Builder
 
 needs_native = pytest.mark.skipif(native.library() is None, reason="no native core was built")
 KERNELS = [pytest.param("fp32", marks=needs_native), "off"]
@@ -50,6 +49,7 @@ def random_parser(
         "parsing.norm.running_var": draw.uniform(0.1, 1, total).astype(np.float32),
         "parsing.heads.weight": normal(2, channels, 1),
         "parsing.heads.bias": normal(2),
+        "parsing.distance_scale": np.array(scale / 3, dtype=np.float32),
     }
     config = ModelConfig(flavour=flavour, embedding=size, hidden=2 * channels, lookback=lookback)  # type: ignore[arg-type]
     return Parser(Recipe("random", text=text or TextConfig(tokenizer="none"), model=config), vocabulary, weights)

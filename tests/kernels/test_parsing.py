@@ -10,14 +10,14 @@ import sys
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from prpn.config import TextConfig
+from prpn.config import Builder, TextConfig
 from prpn.errors import InputError
 from prpn.kernels import parsing
 from prpn.parsing import folded
@@ -122,7 +122,7 @@ def written(parser: Parser, path: Path, form: Any, builder: Any, tokenized: bool
     text=TEXTS,
     config=CONFIGS,
     form=st.sampled_from(FORMATS),
-    builder=st.sampled_from(["paper", "unbiased"]),
+    builder=st.sampled_from(get_args(Builder)),
     flavour=st.sampled_from(["paper", "released"]),
     tokenized=st.booleans(),
     line_end=st.sampled_from(["\n", "\r\n"]),
@@ -178,7 +178,7 @@ def close_call(one: str, other: str, form: str) -> bool:
 
 
 @needs_native
-@given(text=TEXTS, config=CONFIGS, seed=st.integers(0, 1000), builder=st.sampled_from(["paper", "unbiased"]))
+@given(text=TEXTS, config=CONFIGS, seed=st.integers(0, 1000), builder=st.sampled_from(get_args(Builder)))
 def test_both_ways_agree_unless_distances_are_about_equal(
     tmp_path_factory: pytest.TempPathFactory, text: list[str], config: TextConfig, seed: int, builder: Any
 ) -> None:
@@ -233,7 +233,7 @@ def test_distances_are_rounded_and_written_as_python_does(numbers: list[float]) 
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
-@pytest.mark.parametrize("builder", ["paper", "unbiased"])
+@pytest.mark.parametrize("builder", get_args(Builder))
 @pytest.mark.parametrize("scores", ["rising", "falling", "level", "random"])
 def test_a_line_of_any_length_and_shape(
     kernels: str, builder: Any, scores: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

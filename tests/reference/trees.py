@@ -3,6 +3,9 @@
     paper       x  →  [ x_{<i}, [ x_i, x_{>i} ] ]       unbiased    x  →  [ x_{<i}, x_{≥i} ]
 
 with i the first maximum of the distances in the part at hand; quadratic, and as deep as the tree.
+
+The leaning builders are `unbiased` with other distances: half of the gap's own and half of the larger one of it and its
+neighbour, less ¾ for each word before (right-leaning) or after (left-leaning) the gap.
 """
 
 from __future__ import annotations
@@ -28,6 +31,22 @@ def unbiased(words: list[str], distances: list[float]) -> Nested:
     inner = distances[1:]  # the gap before a part lies outside of it
     i = 1 + inner.index(max(inner))
     return [unbiased(words[:i], distances[:i]), unbiased(words[i:], distances[i:])]
+
+
+def right_leaning(words: list[str], distances: list[float]) -> Nested:
+    leant = [0.0]
+    for i in range(1, len(words)):
+        neighbour = distances[i - 1] if i > 1 else distances[i]
+        leant.append((distances[i] + max(distances[i], neighbour)) / 2 - 0.75 * i)
+    return unbiased(words, leant)
+
+
+def left_leaning(words: list[str], distances: list[float]) -> Nested:
+    leant = [0.0]
+    for i in range(1, len(words)):
+        neighbour = distances[i + 1] if i < len(words) - 1 else distances[i]
+        leant.append((distances[i] + max(distances[i], neighbour)) / 2 - 0.75 * (len(words) - i))
+    return unbiased(words, leant)
 
 
 def brackets(tree: Nested) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,16 @@ import torch
 from prpn import kernels
 from prpn.errors import ConfigError, InputError, PrpnError
 from prpn.model import PRPN
+from prpn.pretrained import load
 from prpn.text.batches import Batch
 from prpn.text.vocabulary import Vocabulary
 from prpn.training import loop
-from prpn.training.checkpoint import load_weights, read_tensors
+from prpn.training.checkpoint import load_weights, read_tensors, write_tensors
 from prpn.training.data import prepare, training_batches
 from prpn.training.evaluate import ESTIMATE_COLUMNS, LanguageScore, score
 from prpn.training.loop import Trainer
 
-from .tiny import MODES, files, metrics, recipe, run, write_text
+from .tiny import MODES, WORDS, files, metrics, recipe, run, write_text
 
 
 @pytest.fixture(scope="module")
@@ -263,3 +265,34 @@ def test_folder_of_a_finished_run(trained: Path) -> None:
 def test_a_tied_decoder_is_stored_once(trained: Path) -> None:
     assert "decoder.weight" not in weights(trained)
     assert "embedding.weight" in weights(trained)
+
+
+def test_the_spread_of_distances_is_measured_on_held_out_text(text: Path, trained: Path) -> None:
+    """Each held-out line by itself, as the network scores it, but for its first word."""
+    data, network = prepare(recipe(), [str(text)], None), PRPN(recipe().model, len(WORDS) + 2)
+    load_weights(network, weights(trained), "trained")
+    network.eval()
+    found: list[float] = []
+    words: list[int] = []
+    for token in data.validation.ids.tolist():
+        if token != data.vocabulary.end:
+            words.append(token)
+            continue
+        embeddings = network.embedding(torch.tensor([data.vocabulary.start, *words]))[:, None]
+        before = embeddings.new_zeros(recipe().model.lookback, 1, recipe().model.embedding)
+        scores = network.parsing.scores(torch.cat([before, embeddings]))[..., 0]  # type: ignore[operator]
+        found += scores.flatten()[2:].tolist()
+        words = []
+    assert weights(trained)["parsing.distance_scale"].item() == pytest.approx(np.std(found), rel=1e-4)
+    assert load(trained).parse("the old man sat", "right-leaning").words == ("the", "old", "man", "sat")
+
+
+def test_leaning_needs_the_spread_of_distances(trained: Path, tmp_path: Path) -> None:
+    """Files of weights from before it was measured have none."""
+    copytree(trained, tmp_path / "older")
+    path = tmp_path / "older" / "model.safetensors"
+    write_tensors(path, {name: value for name, value in weights(trained).items() if "scale" not in name})
+    older = load(tmp_path / "older")
+    assert older.parse("the old man sat", "paper") == load(trained).parse("the old man sat", "paper")
+    with pytest.raises(InputError, match="left-leaning needs the spread of distances"):
+        older.parse("the old man sat", "left-leaning")

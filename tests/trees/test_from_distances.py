@@ -1,5 +1,6 @@
 import itertools
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,12 +9,15 @@ from hypothesis import strategies as st
 
 from prpn.errors import ConfigError, InputError
 from prpn.trees import Builder, Tree, build, has_ties
-from prpn.trees.from_distances import in_preorder, spans_of_many
+from prpn.trees.from_distances import LEANING, in_preorder, spans_of_many
 from tests.reference import trees as reference
 
 WITH_TIES = st.lists(st.sampled_from([0.0, 0.5, 1.0, -1.0, math.inf, -math.inf]), min_size=1, max_size=20)
 DISTANCES = WITH_TIES | st.lists(st.floats(allow_nan=False), min_size=1, max_size=20)
+QUARTERS = st.lists(st.integers(-30, 30).map(lambda k: k / 4), min_size=1, max_size=20)
+"""Finite, with ties also after leaning, and exact in every sum."""
 BUILDERS = pytest.mark.parametrize("builder", ["paper", "unbiased"])
+ALL_BUILDERS = pytest.mark.parametrize("builder", get_args(Builder))
 
 
 def letters(count: int) -> list[str]:
@@ -31,6 +35,33 @@ def test_as_the_recursive_definition(builder: Builder, distances: list[float]) -
     assert Tree.from_brackets(tree.brackets()) == tree
 
 
+@ALL_BUILDERS
+@given(distances=QUARTERS)
+def test_leaning_as_the_recursive_definition(builder: Builder, distances: list[float]) -> None:
+    words = letters(len(distances))
+    expected = getattr(reference, builder.replace("-", "_"))(words, distances)
+    assert build(words, distances, builder).brackets() == reference.brackets(expected)
+
+
+@given(distances=st.permutations(range(12)))
+def test_left_leaning_is_the_mirror_image(distances: list[int]) -> None:
+    """Gap i of n words is gap n − i of the words read backwards; numbers without ties, for the first of them wins."""
+    odd = [0.0, *(d / 7 for d in distances[1:])]
+    words, size = letters(len(odd)), len(odd)
+    backwards = build(words[::-1], [0.0, *odd[:0:-1]], "right-leaning")
+    expected = {(size - end, size - start) for start, end in backwards.spans()}
+    assert set(build(words, odd, "left-leaning").spans()) == expected
+
+
+def test_leaning_wants_more_of_a_later_split() -> None:
+    words = letters(4)
+    assert build(words, [0, 0, 0, 0.7], "right-leaning").brackets() == "(a (b (c d)))"
+    assert build(words, [0, 0, 0, 1.6], "right-leaning").brackets() == "((a (b c)) d)"
+    assert build(words, [0, 0.7, 0, 0], "left-leaning").brackets() == "(((a b) c) d)"
+    with pytest.raises(InputError, match="not all are finite"):
+        build(words, [0, 0, math.inf, 0], "right-leaning")
+
+
 @given(distances=DISTANCES)
 def test_paper_is_unbiased_with_the_larger_of_two_neighbours_at_each_gap(distances: list[float]) -> None:
     words = letters(len(distances))
@@ -38,9 +69,10 @@ def test_paper_is_unbiased_with_the_larger_of_two_neighbours_at_each_gap(distanc
     assert build(words, distances, "paper") == build(words, gaps, "unbiased")
 
 
-@BUILDERS
-@given(sentences=st.lists(DISTANCES | st.just([]), max_size=6))
-def test_many_at_once_as_one_by_one(builder: Builder, sentences: list[list[float]]) -> None:
+@ALL_BUILDERS
+@given(data=st.data())
+def test_many_at_once_as_one_by_one(builder: Builder, data: st.DataObject) -> None:
+    sentences = data.draw(st.lists((QUARTERS if builder in LEANING else DISTANCES) | st.just([]), max_size=6))
     ends = np.cumsum([len(distances) for distances in sentences], dtype=np.int64)
     starts, stops = spans_of_many(np.concatenate([[], *sentences]), ends, builder)
     order = in_preorder(starts, stops)
@@ -109,7 +141,7 @@ def test_what_cannot_be_built(builder: Builder) -> None:
         build(["a", "b"], [0, math.nan], builder)
     with pytest.raises(InputError, match=r"shape \(3,\) for 2 words"):
         build(["a", "b"], [0, 1, 2], builder)
-    with pytest.raises(ConfigError, match="choose paper or unbiased"):
+    with pytest.raises(ConfigError, match="choose paper, unbiased, right-leaning, left-leaning"):
         build(["a", "b"], [0, 1], "papr")  # type: ignore[arg-type]
 
 

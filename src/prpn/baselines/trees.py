@@ -14,13 +14,15 @@ many sequences as any other; so shuffle, then rotate to just behind the first lo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from prpn.config import Builder
 from prpn.trees.brackets import Constituent
 from prpn.trees.families import families, split_spans
-from prpn.trees.from_distances import Builder, build
+from prpn.trees.from_distances import build
 from prpn.trees.tree import Tree
 
 Random = np.random.Generator
@@ -67,8 +69,8 @@ def random_tree(words: Sequence[str], random: Random) -> Tree:
 
 
 def random_distances(words: Sequence[str], random: Random, builder: Builder) -> Tree:
-    """What the builder makes of distances that say nothing."""
-    return build(words, random.random(len(words)), builder)
+    """What the builder makes of distances that say nothing, of standard deviation 1."""
+    return build(words, math.sqrt(12) * random.random(len(words)), builder)
 
 
 def upper(gold: Tree) -> Tree:

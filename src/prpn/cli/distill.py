@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from prpn.cli.options import Json, Tokenized, app, print_json
+from prpn.config import Builder
 
 
 @app.command(no_args_is_help=True)
@@ -20,7 +21,7 @@ def distill(
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Model folder to make.")],
     builder: Annotated[
-        Literal["paper", "unbiased"] | None,
+        Builder | None,
         typer.Option(help="How the models' distances become the trees that are voted on (default: each model's own)."),
     ] = None,
     tokenized: Tokenized = False,

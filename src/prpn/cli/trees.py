@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prpn.cli.options import Json, SomeModel, Tokenized, app, print_json, write_bytes
+from prpn.config import Builder
 from prpn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
     from prpn.trees.cleaning import Treebank
     from prpn.trees.evaluation import Evaluation
 
-BuilderName = Literal["paper", "unbiased"]
-Builder = Annotated[
-    BuilderName | None,
-    typer.Option(help="How distances become a tree (default: the model's own; `docs/evaluation.md` has both)."),
+SomeBuilder = Annotated[
+    Builder | None,
+    typer.Option(help="How distances become a tree (default: the model's own; `docs/evaluation.md` has all)."),
 ]
 Treebanks = Annotated[
     list[str], typer.Argument(metavar="TREEBANK…", help="Files or folders of bracketed trees; `-`, .gz and .xz work.")
@@ -55,7 +55,7 @@ def parse(
     file: Annotated[str, typer.Argument(help="Text, one sentence a line; `-`, .gz and .xz work.")] = "-",
     model: SomeModel = None,
     tokenized: Tokenized = False,
-    builder: Builder = None,
+    builder: SomeBuilder = None,
     format_: Annotated[
         Literal["brackets", "jsonl", "spans"], typer.Option("--format", help="How trees are written.")
     ] = "brackets",
@@ -113,7 +113,7 @@ def evaluate(
     model: Annotated[
         list[Path] | None, typer.Option("--model", "-m", help="A model folder; again for more, such as other seeds.")
     ] = None,
-    builder: Builder = None,
+    builder: SomeBuilder = None,
     average: Annotated[bool, typer.Option("--average", help="Also score the consensus of all models.")] = False,
     protocol: Protocols = None,
     max_words: MaximumWords = None,
@@ -148,7 +148,7 @@ def score(
     gold: Annotated[str, typer.Argument(metavar="GOLD", help="A treebank: file or folder.")],
     predicted: Annotated[list[str], typer.Argument(metavar="PREDICTED…", help="Predicted trees of its sentences.")],
     protocol: Protocols = None,
-    builder: Annotated[BuilderName, typer.Option(help="Through which `random-distances` go.")] = "paper",
+    builder: Annotated[Builder, typer.Option(help="Through which `random-distances` go.")] = "paper",
     max_words: MaximumWords = None,
     keep: Keep = "auto",
     skip_broken: SkipBroken = False,

@@ -14,11 +14,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from prpn.config import Builder
 from prpn.errors import InputError
 from prpn.parsing.parser import Parser
 from prpn.text.files import place_of, read_lines
 from prpn.trees.average import average
-from prpn.trees.from_distances import Builder
 from prpn.trees.reach import distances_of
 from prpn.trees.tree import Tree
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from prpn.config import save_recipe
+from prpn.config import Builder, save_recipe
 from prpn.distillation.lessons import Lessons, read_lessons
 from prpn.distillation.student import Student, ranking_loss
 from prpn.errors import ConfigError, InputError
@@ -28,7 +28,7 @@ from prpn.text.atomic import replacing
 from prpn.text.batches import alike_in_length
 from prpn.training.checkpoint import write_tensors
 from prpn.training.record import machine
-from prpn.trees.from_distances import Builder, build
+from prpn.trees.from_distances import build
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prpn.config import Builder
 from prpn.kernels.native import required_library
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Number = TypeVar("Number", np.int32, np.int64)
 Format = Literal["brackets", "spans", "jsonl"]
 FORMATS: tuple[Format, ...] = ("brackets", "spans", "jsonl")
-BUILDERS = ("paper", "unbiased")
+BUILDERS: tuple[Builder, ...] = get_args(Builder)  # numbered as in native/parsing_trees.h
 REMEMBERED_CHUNKS, REMEMBERED_BYTES = 1 << 20, 1 << 28
 """Beyond either, all chunks are forgotten: text without end, in bounded memory."""
 
@@ -95,9 +96,7 @@ class TextWithTrees:
         ends = _array_at(pointers[1], lines, np.int64)
         return _array_at(pointers[0], int(ends[-1]) if lines else 0, np.int32), ends
 
-    def write(
-        self, scores: Array, distances: NDArray[np.float64] | None, builder: Literal["paper", "unbiased"]
-    ) -> Iterator[memoryview]:
+    def write(self, scores: Array, distances: NDArray[np.float64] | None, builder: Builder) -> Iterator[memoryview]:
         """The trees of these lines, one a line, in pieces; each is good until the next block."""
         library, place = required_library(), ctypes.c_void_p()
         written = None if distances is None else distances.ctypes.data

@@ -41,12 +41,16 @@ class Parse:
 class ParsingNetwork(nn.Module):
     """Distances by convolution, gates by comparing distances."""
 
+    distance_scale: Tensor
+    """Standard deviation of d_t before its activation in held-out text; 0 before it was measured."""
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
         self.convolution = nn.Conv1d(config.embedding, config.hidden, config.lookback + 1)
         self.norm = BatchNorm(config.hidden)
         self.heads = nn.Conv1d(config.hidden, 2, 1, groups=config.head_groups)
+        self.register_buffer("distance_scale", torch.zeros(()))
 
     def forward(
         self, embeddings: Tensor, past_embeddings: Tensor, past_distances: Tensor, mask: Tensor | None = None

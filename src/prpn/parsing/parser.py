@@ -1,7 +1,8 @@
 """The parsing network alone, in evaluation mode, without torch: text in, distances and trees out.
 
 `folded` has the mathematics. Trees are built from w · h_t + b, which has no flat parts: where the activation saturates,
-it still tells places apart.
+it still tells places apart. Builders that lean want them in units of their standard deviation, which is measured on
+held-out text when training ends, and kept among the weights.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from prpn.config import Recipe, read_saved_recipe
+from prpn.config import Builder, Recipe, read_saved_recipe
 from prpn.errors import InputError
 from prpn.parsing.folded import Array, Folded
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
-from prpn.trees.from_distances import Builder, build
+from prpn.trees.from_distances import LEANING, build
 from prpn.trees.tree import Tree
 
 Scores = NDArray[np.float64]
+Number = TypeVar("Number", bound="np.floating[Any]")
 
 BLOCK = 16_384
 """Tokens that are worked on at once: enough that most of them repeat, little enough to stay in some megabytes."""
@@ -32,6 +35,12 @@ DISTILLED = "parser.safetensors"
 """Where a folder keeps a parsing network that learned from others (`prpn.distillation`)."""
 SATURATED = 0.01
 """A sigmoid this near to 0 or 1 is flat: its distances hardly differ."""
+
+
+def standard_deviation(scores: Iterable[Scores]) -> float:
+    """Of the scores of some sentences, but for those of first words: before these nothing can be split off."""
+    inner = [found[1:] for found in scores if len(found) > 1]
+    return float(np.concatenate(inner).std()) if inner else 0.0
 
 
 @dataclass(frozen=True)
@@ -48,11 +57,12 @@ class Parser:
     def __init__(
         self, recipe: Recipe, vocabulary: Vocabulary, weights: Mapping[str, Array], place: str = "", lookahead: int = 0
     ) -> None:
-        self.recipe, self.vocabulary = recipe, vocabulary
+        self.recipe, self.vocabulary, self.place = recipe, vocabulary, place or recipe.name
         self.tokenizer = Tokenizer(recipe.text)
         self._split_already = Tokenizer(recipe.text, tokenized=True)
         if not recipe.model.parsing:
-            raise InputError(place or recipe.name, "has no parsing network", "use a model with model.parsing = true")
+            raise InputError(self.place, "has no parsing network", "use a model with model.parsing = true")
+        self.scale = float(weights.get("parsing.distance_scale", 0.0))
         try:
             self.network = Folded(weights, vocabulary.start, lookahead)
         except KeyError as error:
@@ -103,6 +113,15 @@ class Parser:
         found = self.network.scores(ids, ends[1:]).astype(np.float64)
         return [found[begin:end] for begin, end in pairwise(ends.tolist())]
 
+    def in_units(self, scores: NDArray[Number], builder: Builder) -> NDArray[Number]:
+        """Scores as a builder wants them."""
+        if builder not in LEANING:
+            return scores
+        if not self.scale:
+            remedy = "finish its training with --resume, or build with paper or unbiased"
+            raise InputError(self.place, f"{builder} needs the spread of distances, which was not measured", remedy)
+        return (scores.astype(np.float32) / np.float32(self.scale)).astype(scores.dtype)
+
     def activated(self, scores: Scores) -> Scores:
         """The distances themselves: what the gates compare."""
         return (1 + np.tanh(scores / 2)) / 2 if self.recipe.model.flavour == "released" else np.maximum(scores, 0)
@@ -118,7 +137,7 @@ class Parser:
         """Parse sentences given as words."""
         chosen = builder or self.builder
         pairs = zip(sentences, self.scores(sentences), strict=True)
-        return [Parsed(build(words, scores, chosen), scores) for words, scores in pairs]
+        return [Parsed(build(words, self.in_units(scores, chosen), chosen), scores) for words, scores in pairs]
 
     def parse_many(
         self,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from prpn.config import Builder
 from prpn.errors import InputError
 from prpn.kernels.parsing import Format, TextWithTrees
 from prpn.parsing.folded import native_in_use
@@ -20,7 +21,6 @@ from prpn.parsing.parser import Parser
 from prpn.text.files import read_line_blocks
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
-from prpn.trees.from_distances import Builder
 from prpn.trees.lines import Trees, as_json
 
 REMEMBERED_CHUNKS = 1 << 17
@@ -75,7 +75,7 @@ def _native_writer(
     def write(block: bytes) -> tuple[Written, Numbers]:
         scores = parser.network.scores(*text.read(block))
         distances = parser.activated(scores.astype(np.float64)) if form == "jsonl" else None
-        return text.write(scores, distances, builder), scores
+        return text.write(parser.in_units(scores, builder), distances, builder), scores
 
     return write
 
@@ -106,7 +106,7 @@ def _writer(
         words, ids, line_ends = read(block.decode())
         ends = np.array(line_ends, dtype=np.int64)
         scores = parser.network.scores(np.array(ids, dtype=np.int32), ends).astype(np.float64)
-        trees = Trees.build(words, ends, scores, builder)
+        trees = Trees.build(words, ends, parser.in_units(scores, builder), builder)
         if form == "jsonl":
             lines = trees.json(parser.activated(scores))
         else:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from prpn.config import Recipe, did_you_mean, load_recipe
+from prpn.config import Builder, Recipe, did_you_mean, load_recipe
 from prpn.errors import ConfigError
 from prpn.reproduction.package import read_data_file
 from prpn.reproduction.paper import MEASURE_NAMES, Measure
@@ -71,7 +71,7 @@ class Figure:
     cache: bool = False
     """Whether a model is mixed with a continuous cache that was tuned on the validation text."""
     protocol: str = ""
-    builder: Literal["paper", "unbiased"] = "paper"
+    builder: Builder = "paper"
     maximum_words: int | None = None
     spread: float = 0.0
     """Relative standard deviation between seeds."""
@@ -87,7 +87,9 @@ class Figure:
         if not self.is_of_trees:
             return f"{self.system}{' + cache' if self.cache else ''}: {self.on} {MEASURE_NAMES[self.measure]}"
         limit = f", at most {self.maximum_words} words" if self.maximum_words else ""
-        return f"{self.system}: F1 under {self.protocol}{limit}" + (", unbiased" if self.builder != "paper" else "")
+        return f"{self.system}: F1 under {self.protocol}{limit}" + (
+            f", {self.builder}" if self.builder != "paper" else ""
+        )
 
 
 @dataclass(frozen=True)

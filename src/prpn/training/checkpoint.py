@@ -40,7 +40,8 @@ def load_weights(network: PRPN, weights: Mapping[str, Tensor], place: str) -> No
     """Put weights into a network, which must be of the same shape."""
     try:
         tied = {"decoder.weight": weights["embedding.weight"]} if network.config.tied else {}
-        network.load_state_dict({**weights, **tied})
+        later = {"parsing.distance_scale": torch.zeros(())} if network.config.parsing else {}  # not in older files
+        network.load_state_dict({**later, **weights, **tied})
     except (RuntimeError, KeyError) as error:
         cause = "no embedding.weight" if isinstance(error, KeyError) else str(error).strip().splitlines()[-1].strip()
         raise InputError(place, f"weights do not fit the configuration ({cause})", "was config.json edited?") from None

@@ -7,21 +7,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from prpn.config import Recipe, read_saved_recipe, save_recipe
 from prpn.errors import ConfigError, InputError, PrpnError
 from prpn.model import PRPN
+from prpn.model.parsing import ParsingNetwork
+from prpn.parsing.parser import Parser, standard_deviation
 from prpn.provenance import commit
 from prpn.report.progress import counting
 from prpn.text.vocabulary import Vocabulary
-from prpn.training.checkpoint import load_weights, read_tensors
+from prpn.training.checkpoint import arrays_of, load_weights, read_tensors, weights_of, write_tensors
 from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
 from prpn.training.loop import Trainer
 from prpn.training.record import peak_memory_gib, protocol, score_json, write_card, write_record
 from prpn.training.watch import TreebankWatch
+
+SCALE_TOKENS = 100_000
+"""Of held-out text, enough to measure the standard deviation of distances."""
 
 
 def train(
@@ -72,6 +78,9 @@ def train(
     position = trainer.position
     with counting("scoring the held-out text", len(data.validation.ids), quiet) as progress:
         final = score(network, data.validation, data.vocabulary, recipe.training, progress=progress)
+    if isinstance(network.parsing, ParsingNetwork):
+        network.parsing.distance_scale.fill_(_scale_of_distances(network, recipe, data))
+        write_tensors(trainer.best_weights, weights_of(network))
     outcome = {
         "commit": started_from,
         "steps": position.step,
@@ -103,6 +112,15 @@ def usable_device(name: str) -> torch.device:
         cause = str(error).strip().splitlines()[0]
         raise ConfigError(f"--device {name} cannot be used here ({cause}); use cpu") from None
     return device
+
+
+def _scale_of_distances(network: PRPN, recipe: Recipe, data: Data) -> float:
+    """Standard deviation of the distances of held-out text before their activation, each line read by itself."""
+    parser = Parser(recipe, data.vocabulary, arrays_of(network))
+    ids = data.validation.ids[:SCALE_TOKENS]
+    lines = np.split(ids, np.flatnonzero(ids == data.vocabulary.end) + 1)
+    words = [line[line != data.vocabulary.end] for line in lines]
+    return standard_deviation(parser.scores_of_ids(np.concatenate(words).astype(np.int32), list(map(len, words))))
 
 
 def _refuse_used(folder: Path, resume: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from prpn.config import Recipe
 from prpn.errors import ConfigError
 from prpn.model import PRPN
-from prpn.parsing.parser import Parser
+from prpn.parsing.parser import Parser, standard_deviation
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import arrays_of
 from prpn.trees.cleaning import load_treebank
@@ -31,6 +31,7 @@ class TreebankWatch:
     def __call__(self, network: PRPN) -> dict[str, float]:
         """F1 in percent, by protocol."""
         parser = Parser(self.recipe, self.vocabulary, arrays_of(network))
+        parser.scale = standard_deviation(parser.scores(self.sentences))  # the network's own is measured at the end
         trees = [parsed.tree for parsed in parser.parse_many(self.sentences)]
         counts = self.brackets.counts(trees, self.protocols)
         return {

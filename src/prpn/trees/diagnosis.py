@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from prpn.baselines.trees import left, right
+from prpn.config import Builder
 from prpn.parsing.parser import Parser, Scores
-from prpn.trees.from_distances import Builder, has_ties
+from prpn.trees.from_distances import has_ties
 from prpn.trees.protocols import PROTOCOLS
 from prpn.trees.scores import f1_between
 from prpn.trees.tree import Tree
@@ -41,7 +42,7 @@ def diagnose(trees: Sequence[Tree], scores: Sequence[Scores], parser: Parser, bu
     """Look at the trees of a parser, one or more, for the ways in which it fails; this takes no gold tree."""
     overlap = PROTOCOLS["kim-corpus"]
     free = [tree for tree in trees if len(tree) > 2]  # shorter ones have no choice
-    ties = [has_ties(found, builder) for found in scores if len(found) > 2]
+    ties = [has_ties(parser.in_units(found, builder), builder) for found in scores if len(found) > 2]
     return Diagnosis(
         left_overlap=f1_between(free, [left(tree.words) for tree in free], overlap) if free else 0.0,
         right_overlap=f1_between(free, [right(tree.words) for tree in free], overlap) if free else 0.0,

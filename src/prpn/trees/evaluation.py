@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prpn.baselines.trees import RANDOM_BASELINES, baselines
+from prpn.config import Builder
 from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import Parser
 from prpn.trees.average import average
 from prpn.trees.by_label import inner_constituents, recall_by_label
 from prpn.trees.cleaning import Treebank
 from prpn.trees.diagnosis import Diagnosis, diagnose
-from prpn.trees.from_distances import Builder
 from prpn.trees.protocols import PROTOCOLS, Protocol
 from prpn.trees.scores import Bootstrap, Difference, Figures, GoldBrackets, difference, f1_between, figures
 from prpn.trees.tree import Tree

@@ -9,9 +9,18 @@ where a part of one word gets no brackets and an empty part vanishes. `paper` ma
 sister of all that follows: this favours right branching and leaves some trees out of reach, ((a b) ((c d) e)) being the
 smallest. `unbiased` reaches every binary tree: let d_i be the height of the smallest constituent with x_{i−1} and x_i.
 
-Both are one: split at the first gap with the largest score, where the gap before x_i scores
+A high distance tells where a constituent opens more surely than how far it reaches: `on` in `sat on the bench` opens a
+phrase, but what is before it need not be one. So the other two builders want more of a split, the later it comes
+(or, for languages in which phrases are recognised by their ends, the earlier), and take both readings half and half.
 
-    unbiased    g_i = d_i                            paper    g_i = max(d_{i−1}, d_i)                    i = 1 … n − 1
+All are one: split at the first gap with the largest score, where the gap before x_i scores, for i = 1 … n − 1,
+
+    unbiased         g_i = d_i
+    paper            g_i = max(d_{i−1}, d_i)
+    right-leaning    g_i = (d_i + max(d_{i−1}, d_i)) / 2 − λ · i      d_0 is never used
+    left-leaning     g_i = (d_i + max(d_i, d_{i+1})) / 2 + λ · i      the mirror image: d_n is not there to be used
+
+with distances in units of their standard deviation and λ = ¾: a split one word later wants a distance higher by that.
 
 Claim: `paper` is that. Proof: let i be the first maximum of d in the part at hand. Of its gaps those on both sides of
 x_i have the score d_i, and no gap before them has. So the first is split, x_{<i} from x_{≥i}, unless x_i is the first
@@ -35,37 +44,44 @@ g_after(i) ≤ g_i it becomes after(after(i)). All between i and after(i) lose a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prpn.config import Builder
 from prpn.errors import ConfigError, InputError
 from prpn.trees.brackets import Constituent
 from prpn.trees.tree import Tree
 
-Builder = Literal["paper", "unbiased"]
+LEANING: tuple[Builder, ...] = ("right-leaning", "left-leaning")
+"""Builders that want distances in units of their standard deviation; to the others only their order matters."""
+LEAN = 0.75
+"""λ: chosen on the development half of MASC (docs/log.md); the score is flat around it."""
 Distances = Sequence[float] | NDArray[np.floating]
 
 
 def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
     """Build the tree that `distances`, one for the gap before each word, give to `words`."""
-    values = as_numbers(words, distances)
+    values = np.array(as_numbers(words, distances))
     if builder not in get_args(Builder):
-        raise ConfigError(f"no builder is called '{builder}': choose paper or unbiased")
-    before, after = outranking(values[1:] if builder == "unbiased" else list(map(max, pairwise(values))))
+        raise ConfigError(f"no builder is called '{builder}': choose {', '.join(get_args(Builder))}")
+    if builder in LEANING and not np.isfinite(values).all():
+        raise InputError("distances", "not all are finite", f"{builder} adds them: build with paper or unbiased")
+    before, after = outranking(_gap_scores(values, np.arange(len(values)), len(values), builder)[1:].tolist())
     starting: list[list[int]] = [[] for _ in words]  # where the constituents that start at each word end
     for i in reversed(range(len(before))):  # entry i is the gap before word i + 1
         starting[before[i] + 1].append(after[i] + 1)
     constituents = [Constituent(start, end) for start, ends in enumerate(starting) for end in ends]
-    return Tree(tuple(words), tuple(constituents or [Constituent(0, 1)] * len(values)))
+    return Tree(tuple(words), tuple(constituents or [Constituent(0, 1)] * len(words)))
 
 
 def has_ties(distances: Distances, builder: Builder) -> bool:
     """Tell whether two equal distances competed for a split, so that their order and not the model decided."""
-    values = np.asarray(distances, dtype=float).tolist()[1 if builder == "unbiased" else 0 :]
-    before, _ = outranking(values)
+    values = np.asarray(distances, dtype=float)
+    if builder != "paper":  # whose gaps around one word are equal by definition
+        values = _gap_scores(values, np.arange(len(values)), len(values), builder)[1:]
+    before, _ = outranking(values.tolist())
     return any(j >= 0 and values[j] == values[i] for i, j in enumerate(before))
 
 
@@ -80,13 +96,27 @@ def spans_of_many(
     first, last = np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes)  # gaps of the sentence of each word
     gap = np.arange(len(distances))
     gap = gap[gap >= first]
-    scores = np.maximum(distances, np.roll(distances, 1)) if builder == "paper" else distances
+    scores = _gap_scores(distances, np.arange(len(distances)) + 1 - first, np.repeat(sizes, sizes), builder)
     return _jumping(scores, gap, -1, first, last), _jumping(scores, gap, 1, first, last)
 
 
 def in_preorder(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """The order of constituents in which parents come before children and left before right."""
     return np.lexsort((-ends, starts))
+
+
+def _gap_scores(
+    distances: NDArray[np.floating], places: NDArray[np.int64], sizes: NDArray[np.int64] | int, builder: Builder
+) -> NDArray[np.floating]:
+    """The score of the gap before each word, at its place in a sentence of this size; place 0 has none that counts."""
+    if builder == "unbiased":
+        return distances
+    step, beyond = (-1, places == sizes - 1) if builder == "left-leaning" else (1, places == 1)
+    larger = np.maximum(distances, np.roll(distances, step))
+    if builder == "paper":
+        return larger
+    halfway = (distances + np.where(beyond, distances, larger)) / 2
+    return halfway - step * LEAN * places
 
 
 def _jumping(

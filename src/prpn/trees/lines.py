@@ -17,8 +17,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from prpn.config import Builder
 from prpn.trees.brackets import escaped
-from prpn.trees.from_distances import Builder, in_preorder, spans_of_many
+from prpn.trees.from_distances import in_preorder, spans_of_many
 
 
 @dataclass(frozen=True)

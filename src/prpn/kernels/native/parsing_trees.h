@@ -11,7 +11,7 @@
 
 namespace prpn {
 
-enum class Builder : int32_t { paper, unbiased };
+enum class Builder : int32_t { paper, unbiased, right_leaning, left_leaning };
 
 // A buffer that grows; what is asked for has room for a few bytes more, so that short copies may be of fixed size.
 class Output {
@@ -77,10 +77,7 @@ public:
             ends.clear();
             return;
         }
-        gaps_.resize(n - 1);
-        for (int64_t i = 0; i < n - 1; ++i) {
-            gaps_[i] = builder == Builder::paper ? std::max(scores[i], scores[i + 1]) : scores[i + 1];
-        }
+        score_gaps(scores, n, builder);
         outrank();
         for_each([&](int64_t start, int64_t end) {
             ++opening[start];
@@ -100,6 +97,25 @@ public:
     std::vector<int64_t> opening, closing, ends;
 
 private:
+    static constexpr double LEAN = 0.75;
+
+    void score_gaps(const float* scores, int64_t n, Builder builder) {
+        gaps_.resize(n - 1);
+        const auto halfway = [&](int64_t i, int64_t neighbour) {
+            const double own = scores[i];
+            return (own + std::max(own, static_cast<double>(scores[neighbour]))) / 2;
+        };
+        for (int64_t i = 1; i < n; ++i) {
+            double& gap = gaps_[i - 1];
+            switch (builder) {
+                case Builder::paper: gap = std::max(scores[i - 1], scores[i]); break;
+                case Builder::unbiased: gap = scores[i]; break;
+                case Builder::right_leaning: gap = halfway(i, i > 1 ? i - 1 : i) - LEAN * i; break;
+                case Builder::left_leaning: gap = halfway(i, i < n - 1 ? i + 1 : i) + LEAN * i; break;
+            }
+        }
+    }
+
     // before(i) = the last j < i with g_j ≥ g_i, or −1; after(i) = the first k > i with g_k > g_i, or how many there are;
     // gap i stands before word i + 1.
     void outrank() {
@@ -120,7 +136,7 @@ private:
         for (int64_t i = static_cast<int64_t>(gaps_.size()) - 1; i >= 0; --i) visit(before_[i] + 1, after_[i] + 1);
     }
 
-    std::vector<float> gaps_;
+    std::vector<double> gaps_;
     std::vector<int64_t> before_, after_, waiting_, next_;
 };
 
