@@ -88,7 +88,7 @@ def load(model: PRPN, weights: dict[str, Tensor]) -> None:
     missing, unexpected = model.load_state_dict(weights, strict=False)
     tied = ["decoder.weight"] if model.config.tied else []
     assert not unexpected
-    assert all(name.endswith("num_batches_tracked") or name in tied for name in missing)
+    assert all(name.endswith(("num_batches_tracked", "distance_scale")) or name in tied for name in missing)
 
 
 def without_dropout(config: ModelConfig) -> ModelConfig:
