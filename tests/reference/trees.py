@@ -4,8 +4,9 @@
 
 with i the first maximum of the distances in the part at hand; quadratic, and as deep as the tree.
 
-The leaning builders are `unbiased` with other distances: half of the gap's own and half of the larger one of it and its
-neighbour, less ¾ for each word before (right-leaning) or after (left-leaning) the gap.
+The leaning builders are `unbiased` with other distances. A gap has the distance of the word that opens what follows it,
+or of the word that closes what precedes it, half of it and half of the larger one of it and the one of the gap just
+before (or after) it; less ¾ for each word before (or after) the gap.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ def right_leaning(words: list[str], distances: list[float]) -> Nested:
 
 
 def left_leaning(words: list[str], distances: list[float]) -> Nested:
+    closing = [0.0, *distances[1:2], *distances[1:-1]]  # before each word the distance of the one before it
     leant = [0.0]
     for i in range(1, len(words)):
-        neighbour = distances[i + 1] if i < len(words) - 1 else distances[i]
-        leant.append((distances[i] + max(distances[i], neighbour)) / 2 - 0.75 * (len(words) - i))
+        neighbour = closing[i + 1] if i < len(words) - 1 else closing[i]
+        leant.append((closing[i] + max(closing[i], neighbour)) / 2 - 0.75 * (len(words) - i))
     return unbiased(words, leant)
 
 

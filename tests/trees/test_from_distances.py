@@ -45,10 +45,10 @@ def test_leaning_as_the_recursive_definition(builder: Builder, distances: list[f
 
 @given(distances=st.permutations(range(12)))
 def test_left_leaning_is_the_mirror_image(distances: list[int]) -> None:
-    """Gap i of n words is gap n − i of the words read backwards; numbers without ties, for the first of them wins."""
-    odd = [0.0, *(d / 7 for d in distances[1:])]
+    """The words read backwards, each with its distance; numbers without ties, for the first of them wins."""
+    odd = [d / 7 for d in distances]
     words, size = letters(len(odd)), len(odd)
-    backwards = build(words[::-1], [0.0, *odd[:0:-1]], "right-leaning")
+    backwards = build(words[::-1], [0.0, *odd[-2:0:-1], odd[1]], "right-leaning")
     expected = {(size - end, size - start) for start, end in backwards.spans()}
     assert set(build(words, odd, "left-leaning").spans()) == expected
 
@@ -58,6 +58,7 @@ def test_leaning_wants_more_of_a_later_split() -> None:
     assert build(words, [0, 0, 0, 0.7], "right-leaning").brackets() == "(a (b (c d)))"
     assert build(words, [0, 0, 0, 1.6], "right-leaning").brackets() == "((a (b c)) d)"
     assert build(words, [0, 0.7, 0, 0], "left-leaning").brackets() == "(((a b) c) d)"
+    assert build(words, [0, 1.6, 0, 0], "left-leaning").brackets() == "((a b) (c d))", "split after b, which closes"
     with pytest.raises(InputError, match="not all are finite"):
         build(words, [0, 0, math.inf, 0], "right-leaning")
 

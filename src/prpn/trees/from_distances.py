@@ -9,18 +9,22 @@ where a part of one word gets no brackets and an empty part vanishes. `paper` ma
 sister of all that follows: this favours right branching and leaves some trees out of reach, ((a b) ((c d) e)) being the
 smallest. `unbiased` reaches every binary tree: let d_i be the height of the smallest constituent with x_{i−1} and x_i.
 
-A high distance tells where a constituent opens more surely than how far it reaches: `on` in `sat on the bench` opens a
-phrase, but what is before it need not be one. So the other two builders want more of a split, the later it comes
-(or, for languages in which phrases are recognised by their ends, the earlier), and take both readings half and half.
+A high distance belongs to a word rather than to the gap before it. Where phrases begin with function words, as in
+English, it marks a word that opens one, and the split is before it; where they end with such words, as in Japanese, it
+marks a word that closes one, and the split is after it. Nor does it say how far that constituent reaches: `on` in `sat
+on the bench` opens a phrase, but what is before it need not be one. So the other two builders want more of a split, the
+later (or the earlier) it comes, and read the distances in the manner of `paper` and of `unbiased` half and half.
 
 All are one: split at the first gap with the largest score, where the gap before x_i scores, for i = 1 … n − 1,
 
     unbiased         g_i = d_i
     paper            g_i = max(d_{i−1}, d_i)
-    right-leaning    g_i = (d_i + max(d_{i−1}, d_i)) / 2 − λ · i      d_0 is never used
-    left-leaning     g_i = (d_i + max(d_i, d_{i+1})) / 2 + λ · i      the mirror image: d_n is not there to be used
+    right-leaning    g_i = (a_i + max(a_{i−1}, a_i)) / 2 − λ i      a_i = d_i, opened by x_i;          a_0 := a_1
+    left-leaning     g_i = (a_i + max(a_i, a_{i+1})) / 2 + λ i      a_i = d_{i−1}, closed by x_{i−1};  a_n := a_{n−1}
 
 with distances in units of their standard deviation and λ = ¾: a split one word later wants a distance higher by that.
+The last is the mirror image of the third: it reads the words from the other side. The first word opens and the last one
+closes the whole sentence whatever their distances are, so these take no part: a_1 := d_1 in the last line.
 
 Claim: `paper` is that. Proof: let i be the first maximum of d in the part at hand. Of its gaps those on both sides of
 x_i have the score d_i, and no gap before them has. So the first is split, x_{<i} from x_{≥i}, unless x_i is the first
@@ -111,12 +115,15 @@ def _gap_scores(
     """The score of the gap before each word, at its place in a sentence of this size; place 0 has none that counts."""
     if builder == "unbiased":
         return distances
-    step, beyond = (-1, places == sizes - 1) if builder == "left-leaning" else (1, places == 1)
-    larger = np.maximum(distances, np.roll(distances, step))
+    previous = np.roll(distances, 1)
     if builder == "paper":
-        return larger
-    halfway = (distances + np.where(beyond, distances, larger)) / 2
-    return halfway - step * LEAN * places
+        return np.maximum(previous, distances)
+    previous = np.where(places > 1, previous, distances)
+    if builder == "right-leaning":
+        own, neighbour, lean = distances, previous, -LEAN
+    else:
+        own, neighbour, lean = previous, np.where(places < sizes - 1, distances, previous), LEAN
+    return (own + np.maximum(own, neighbour)) / 2 + lean * places
 
 
 def _jumping(

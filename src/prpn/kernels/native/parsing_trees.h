@@ -100,20 +100,16 @@ private:
     static constexpr double LEAN = 0.75;
 
     void score_gaps(const float* scores, int64_t n, Builder builder) {
-        gaps_.resize(n - 1);
-        const auto halfway = [&](int64_t i, int64_t neighbour) {
-            const double own = scores[i];
-            return (own + std::max(own, static_cast<double>(scores[neighbour]))) / 2;
+        const auto halfway = [](double own, double neighbour) { return (own + std::max(own, neighbour)) / 2; };
+        const auto score = [&](int64_t i) -> double {
+            if (builder == Builder::paper) return std::max(scores[i - 1], scores[i]);
+            if (builder == Builder::unbiased) return scores[i];
+            const double previous = scores[i > 1 ? i - 1 : i];
+            if (builder == Builder::right_leaning) return halfway(scores[i], previous) - LEAN * i;
+            return halfway(previous, i < n - 1 ? scores[i] : previous) + LEAN * i;
         };
-        for (int64_t i = 1; i < n; ++i) {
-            double& gap = gaps_[i - 1];
-            switch (builder) {
-                case Builder::paper: gap = std::max(scores[i - 1], scores[i]); break;
-                case Builder::unbiased: gap = scores[i]; break;
-                case Builder::right_leaning: gap = halfway(i, i > 1 ? i - 1 : i) - LEAN * i; break;
-                case Builder::left_leaning: gap = halfway(i, i < n - 1 ? i + 1 : i) + LEAN * i; break;
-            }
-        }
+        gaps_.resize(n - 1);
+        for (int64_t i = 1; i < n; ++i) gaps_[i - 1] = score(i);
     }
 
     // before(i) = the last j < i with g_j ≥ g_i, or −1; after(i) = the first k > i with g_k > g_i, or how many there are;
