@@ -25,7 +25,7 @@ from prpn.report.evaluation import print_evaluation
 from prpn.report.progress import counting
 from prpn.report.terminal import draw_sentence
 from prpn.training.data import embedded_corpus, prepare
-from prpn.training.memory import prepare_process
+from prpn.training.memory import keep_freed_memory
 from prpn.training.record import protocol
 from prpn.training.run import train
 from prpn.trees.cleaning import load_treebank
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the two models")
     parser.add_argument("--set", action="append", default=[], metavar="section.key=value", help="override the recipe")
     arguments = parser.parse_args()
-    prepare_process()
+    keep_freed_memory()
     console = Console(highlight=False)
     recipe = load_recipe("demo").override(arguments.set)
     folder = arguments.out / "make-demo"

@@ -55,10 +55,10 @@ def train(
     Example: `prpn train quick-word --text my.txt --out runs/mine`
     """
     from prpn.config import load_recipe
-    from prpn.training.memory import prepare_process
+    from prpn.training.memory import keep_freed_memory
     from prpn.training.run import train as run
 
-    prepare_process()
+    keep_freed_memory()
     chosen = load_recipe(recipe).override([*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])])
     result = run(
         chosen,

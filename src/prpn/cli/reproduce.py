@@ -105,10 +105,10 @@ def _run(
             print(f"{role}: {_names(file)}: {file.verdict}", file=sys.stderr)
 
     from prpn.reproduction.run import Options, run_experiment
-    from prpn.training.memory import prepare_process
+    from prpn.training.memory import keep_freed_memory
     from prpn.training.record import machine
 
-    prepare_process()
+    keep_freed_memory()
     seeds = experiment.seeds if seed is None else (seed,)
     outcome = run_experiment(experiment, files, Options(out, seeds, resume, device, as_json))
     compared = [

@@ -1,11 +1,11 @@
-"""What a process that trains settles at its start: memory that is needed again, and numbers too small to matter.
+"""What training asks of a process: memory that is needed again is kept, and numbers too small to matter are zero.
 
 glibc maps large blocks anew and trims its heap when much of it is free, so that every step pays for pages being cleared
 again. With high thresholds blocks up to 32 MiB, the most that it allows, come from a heap that is not trimmed. Larger
 ones are still mapped: on the heap they would leave holes, and the work done on them outweighs the clearing.
 
 Weights that no gradient reaches, such as those of a distance that nothing reads, shrink by weight decay until they are
-denormal, below 1.2e-38, where a processor takes far longer over each product. They count as zero.
+denormal, below 1.2e-38, where a processor takes far longer over each product. While a model trains they count as zero.
 """
 
 from __future__ import annotations
@@ -21,12 +21,6 @@ import torch
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 
-def prepare_process() -> None:
-    """Settle all of it before torch starts a thread: threads count denormals as the one that starts them does."""
-    keep_freed_memory()
-    torch.set_flush_denormal(True)
-
-
 def keep_freed_memory() -> bool:
     """Let the C library keep what is freed, in this process; false where it is not glibc."""
     library = _glibc()
@@ -39,6 +33,16 @@ def return_freed_memory() -> None:
     """Hand back what was kept."""
     if (library := _glibc()) is not None:
         library.malloc_trim(0)
+
+
+@contextmanager
+def denormals_are_zero() -> Iterator[None]:
+    """In this thread and in those that start meanwhile, so it should begin before torch starts any."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
 from prpn.training.loop import Trainer
+from prpn.training.memory import denormals_are_zero
 from prpn.training.record import peak_memory_gib, protocol, score_json, write_card, write_record
 from prpn.training.watch import TreebankWatch
 
@@ -30,6 +31,7 @@ SCALE_TOKENS = 100_000
 """Of held-out text, enough to measure the standard deviation of distances."""
 
 
+@denormals_are_zero()
 def train(
     recipe: Recipe,
     folder: str | Path,
