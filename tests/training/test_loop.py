@@ -38,6 +38,9 @@ def trained(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+MEASURED_AT_THE_END = ("parsing.distance_scale",)
+
+
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     return read_tensors(folder / "model.safetensors")[0]
 
@@ -111,7 +114,7 @@ def test_the_weights_of_the_best_evaluation_are_kept(
     run(tmp_path / "run", text, "training.steps=5", "training.evaluate_every=1")
     kept = weights(tmp_path / "run")
     assert kept
-    assert all(torch.equal(tensor, seen[1][name]) for name, tensor in kept.items())
+    assert all(torch.equal(tensor, seen[1][name]) for name, tensor in kept.items() if name not in MEASURED_AT_THE_END)
 
 
 def test_the_rate_falls_when_the_watched_loss_does_not(
@@ -210,7 +213,7 @@ def test_starts_from_other_weights(trained: Path, tmp_path: Path) -> None:
     run(tmp_path / "run", other, *still, initial=trained)
     before, after = weights(trained), weights(tmp_path / "run")
     for name in before:
-        if "running" not in name and "num_batches" not in name:
+        if "running" not in name and "num_batches" not in name and name not in MEASURED_AT_THE_END:
             torch.testing.assert_close(after[name], before[name], rtol=0, atol=1e-9)
     assert (tmp_path / "run" / "vocabulary.json").read_bytes() == (trained / "vocabulary.json").read_bytes()
     assert "unheard" not in Vocabulary.load(tmp_path / "run" / "vocabulary.json")
