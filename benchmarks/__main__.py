@@ -24,7 +24,7 @@ from benchmarks import evaluation, growth, memory, parsing, startup, training
 from benchmarks.sizes import FULL_SIZES, SIZES
 from prpn import __version__, kernels, provenance
 from prpn.text.atomic import replacing
-from prpn.training.memory import keep_freed_memory, return_freed_memory
+from prpn.training.process import keep_freed_memory, return_freed_memory
 
 PATIENCE = 10.0
 """Seconds after which a contender sits out further rounds of a size."""

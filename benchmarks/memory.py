@@ -18,7 +18,7 @@ from benchmarks.contenders import CONTENDERS, STEP_BY_STEP, TWIN, available_cont
 from benchmarks.processes import run_python
 from benchmarks.sizes import SIZES, Size
 from benchmarks.tables import table_of, times
-from prpn.training.memory import keep_freed_memory
+from prpn.training.process import keep_freed_memory
 
 STEPS = 2  # the second has the optimiser's moments beside everything else
 

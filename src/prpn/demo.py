@@ -25,7 +25,7 @@ from prpn.report.evaluation import print_evaluation
 from prpn.report.progress import counting
 from prpn.report.terminal import draw_sentence
 from prpn.training.data import embedded_corpus, prepare
-from prpn.training.memory import keep_freed_memory
+from prpn.training.process import keep_freed_memory
 from prpn.training.record import protocol
 from prpn.training.run import train
 from prpn.trees.cleaning import load_treebank

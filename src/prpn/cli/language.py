@@ -55,7 +55,7 @@ def train(
     Example: `prpn train quick-word --text my.txt --out runs/mine`
     """
     from prpn.config import load_recipe
-    from prpn.training.memory import keep_freed_memory
+    from prpn.training.process import keep_freed_memory
     from prpn.training.run import train as run
 
     keep_freed_memory()

@@ -105,7 +105,7 @@ def _run(
             print(f"{role}: {_names(file)}: {file.verdict}", file=sys.stderr)
 
     from prpn.reproduction.run import Options, run_experiment
-    from prpn.training.memory import keep_freed_memory
+    from prpn.training.process import keep_freed_memory
     from prpn.training.record import machine
 
     keep_freed_memory()

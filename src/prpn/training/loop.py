@@ -33,7 +33,7 @@ from prpn.training.checkpoint import (
 from prpn.training.data import Data, training_batches
 from prpn.training.display import Display, loss_text
 from prpn.training.evaluate import ESTIMATE_COLUMNS, on_device, score
-from prpn.training.memory import nothing_collected_twice
+from prpn.training.process import nothing_collected_twice
 from prpn.training.metrics import Metrics
 from prpn.training.optimizer import Adam
 from prpn.training.penalty import penalty

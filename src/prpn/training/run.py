@@ -23,7 +23,7 @@ from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
 from prpn.training.loop import Trainer
-from prpn.training.memory import denormals_are_zero
+from prpn.training.process import denormals_are_zero
 from prpn.training.record import peak_memory_gib, protocol, score_json, write_card, write_record
 from prpn.training.watch import TreebankWatch
 

@@ -10,7 +10,7 @@ MEASURE = """
 import resource, torch
 from prpn.config import ModelConfig
 from prpn.model import PRPN
-from prpn.training.memory import keep_freed_memory
+from prpn.training.process import keep_freed_memory
 assert keep_freed_memory()
 network, tokens = PRPN(ModelConfig(embedding=64, hidden=128), 500), torch.randint(500, (20, 64))
 def faults():
@@ -35,7 +35,7 @@ def test_later_steps_touch_no_new_pages() -> None:
 def test_denormal_numbers_are_zero_in_all_threads_for_a_while() -> None:
     program = """
 import torch
-from prpn.training.memory import denormals_are_zero
+from prpn.training.process import denormals_are_zero
 torch.set_num_threads(2)
 with denormals_are_zero():
     print((torch.full((1_000_000,), 1e-38) * 0.1).count_nonzero().item())
