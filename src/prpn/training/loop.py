@@ -33,11 +33,11 @@ from prpn.training.checkpoint import (
 from prpn.training.data import Data, training_batches
 from prpn.training.display import Display, loss_text
 from prpn.training.evaluate import ESTIMATE_COLUMNS, on_device, score
-from prpn.training.process import nothing_collected_twice
 from prpn.training.metrics import Metrics
 from prpn.training.optimizer import Adam
 from prpn.training.penalty import penalty
 from prpn.training.position import Position
+from prpn.training.process import nothing_collected_twice
 from prpn.training.schedule import learning_rate
 from prpn.training.signals import stop_requests
 from prpn.training.watch import TreebankWatch
