@@ -113,7 +113,7 @@ def test_wide_instructions_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> N
     assert native.instruction_set() == "avx2"
     native._find.cache_clear()
     monkeypatch.setenv("PRPN_INSTRUCTIONS", "sse")
-    with pytest.raises(ConfigError, match="PRPN_INSTRUCTIONS=sse: choose one of amx, avx512, avx2"):
+    with pytest.raises(ConfigError, match="PRPN_INSTRUCTIONS=sse: choose one of amx, avx512bf16, avx512, avx2"):
         native.instruction_set()
 
 

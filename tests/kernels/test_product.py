@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from prpn.kernels import products
+from prpn.kernels import native, products
 from prpn.kernels.native import address, required_library
 from tests.kernels.native import assert_close, needs_native_core
 from tests.model.cases import kernels_set
@@ -45,7 +45,10 @@ def test_the_packed_product_is_the_product(
 def test_rounding_is_to_the_nearest_even(kind: int) -> None:
     values = torch.tensor([1.0, 1 + 2**-8, 1 + 3 * 2**-8, -1 - 2**-9, 3.0e38, 1e-40, float("inf")])[:, None]
     found = product(values, torch.ones(1, 1), torch.zeros(7, 1), kind, 1)
-    assert torch.equal(found, products.rounded(values))
+    expected = products.rounded(values)
+    if kind == BF16 and native.instruction_set() == "avx512bf16":  # its instruction counts denormal numbers as 0
+        expected[5] = 0
+    assert torch.equal(found, expected)
     nan = product(torch.full((1, 1), float("nan")), torch.ones(1, 1), torch.zeros(1, 1), kind, 1)
     assert nan.isnan().all()
 

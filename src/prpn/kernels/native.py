@@ -1,6 +1,8 @@
 """The native core, loaded: C++ behind a C interface on raw pointers, built once for each instruction set.
 
-    _native_amx   _native_avx512   _native_avx2        the first that was built and that this machine can run
+    _native_amx   _native_avx512bf16   _native_avx512   _native_avx2
+
+The first that was built and that this machine can run is taken.
 
 `PRPN_INSTRUCTIONS=avx2` leaves out those before it: to compare, or on processors that slow down with wide vectors.
 
@@ -54,7 +56,7 @@ _RESULTS = {
 }
 """What those return that return something."""
 
-INSTRUCTION_SETS = ("amx", "avx512", "avx2")
+INSTRUCTION_SETS = ("amx", "avx512bf16", "avx512", "avx2")
 """Fastest first."""
 
 

@@ -2,8 +2,9 @@
 
     bf16:   A · B  →  bf16(bf16(A) · bf16(B))
 
-Processors with AMX multiply bf16 several times as fast as fp32. On others the factors and the result are rounded and
-the product is fp32, which gives the same results up to the order of summation and is no faster.
+Processors with AMX multiply bf16 several times as fast as fp32, those with AVX512_BF16 twice as fast. On others the
+factors and the result are rounded and the product is fp32, which gives the same results up to the order of summation and
+is no faster.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class _Linear(torch.autograd.Function):
 @cache
 def has_bf16_products() -> bool:
     """Whether this processor multiplies bf16 faster than fp32."""
-    return bool(torch.cpu._is_amx_tile_supported())
+    return bool(torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported())
 
 
 def rounded(x: Tensor) -> Tensor:

@@ -11,10 +11,13 @@
 PRPN_API int32_t prpn_runs_here() {
     __builtin_cpu_init();
 #if defined(__AVX512F__)
-    const bool vectors = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    bool vectors = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 #else
-    const bool vectors = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    bool vectors = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+#if defined(__AVX512BF16__)
+    vectors = vectors && __builtin_cpu_supports("avx512bf16");
 #endif
 #if defined(__AMX_BF16__)
     // The tiles' 8 KiB of state are given to a process that asks for them.

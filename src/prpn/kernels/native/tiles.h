@@ -8,22 +8,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "bf16.h"
+
 namespace prpn {
-
-// Rounds to the nearest bf16, ties to even; what is not a number stays so.
-inline uint16_t to_bf16(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000) return uint16_t(bits >> 16 | 0x40);
-    return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-inline float from_bf16(uint16_t half) {
-    const uint32_t bits = uint32_t(half) << 16;
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 class Tiles {
 public:
@@ -31,7 +18,6 @@ public:
     static constexpr int64_t HEIGHT = 32;  // rows of two tiles of C
     static constexpr int64_t DEPTH = 32;   // what one instruction sums over
 
-    static int64_t padded(int64_t depth) { return (depth + DEPTH - 1) / DEPTH * DEPTH; }
     static int64_t padded_rows(int64_t rows) { return (rows + HEIGHT - 1) / HEIGHT * HEIGHT; }
 
     // Where element (k, column) of a panel lies: pairs along k are neighbours.
