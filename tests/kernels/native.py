@@ -33,3 +33,8 @@ def assert_close(found: Tensor, expected: Tensor, tolerance: float, name: str) -
         allowed = tolerance * max(0.05, expected.abs().max().item())
         worst = (found.double() - expected.double()).abs().max().item()
         assert worst <= allowed, f"{name}: {worst:.3g} apart, {allowed:.3g} allowed"
+
+
+def rounded(x: Tensor) -> Tensor:
+    """X rounded to bf16, as fp32."""
+    return x.bfloat16().float()

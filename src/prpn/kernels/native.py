@@ -30,7 +30,7 @@ _SIZE, _NUMBER, _SEED, _FLAG, _TEXT = ctypes.c_int64, ctypes.c_float, ctypes.c_u
 _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_dropout": (Pointer, _SIZE, _SIZE, _SIZE, _SEED, _NUMBER, Pointer, _SIZE),
     "prpn_cross_entropy": (Pointer, _SIZE, _SIZE, *[Pointer] * 4, _SIZE),
-    "prpn_product": (Pointer, _SIZE, Pointer, _SIZE, _SIZE, _FLAG, Pointer, _SIZE),
+    "prpn_product": (*(Pointer, _SIZE, _SIZE) * 2, *[_SIZE] * 3, _FLAG, Pointer, _FLAG, _SIZE),
     "prpn_predicting_forward": (Pointer,),
     "prpn_predicting_backward": (Pointer,),
     "prpn_reading_forward": (Pointer,),

@@ -1,4 +1,5 @@
-// Arrays that begin at a cache line: a vector of 64 bytes that lies across two lines is read twice.
+// Arrays that begin at a cache line, since a vector of 64 bytes that lies across two lines is read twice; what is not set
+// when they grow is not set to zero either.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,10 @@ struct LineAllocator {
     LineAllocator(const LineAllocator<U>&) {}
 
     T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), LINE)); }
+    template <class U>
+    void construct(U* at) {
+        ::new (static_cast<void*>(at)) U;
+    }
     void deallocate(T* at, size_t) { ::operator delete(at, LINE); }
 
     bool operator==(const LineAllocator&) const { return true; }

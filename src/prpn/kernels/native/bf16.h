@@ -32,13 +32,19 @@ inline float from_bf16(uint16_t half) {
     return value;
 }
 
+struct Pairs {
+    using Weight = uint16_t;
+    static constexpr int64_t TOGETHER = 2, NEIGHBOURS = 2, COLUMNS = 2 * WIDTH;
+
+    static Weight weight(float value) { return to_bf16(value); }
+    static int64_t offset(int64_t k, int64_t column) { return (k / 2 * COLUMNS + column) * 2 + k % 2; }
+};
+
 #ifdef __AVX512BF16__
 
-struct Bf16 {
-    using Weight = uint16_t;
+struct Bf16 : Pairs {
     using Factor = uint16_t;
-    using Weights = __m512i;                // of WIDTH columns
-    static constexpr int64_t TOGETHER = 2;  // numbers along K
+    using Weights = __m512i;
 
     static Factor factor(float value) { return to_bf16(value); }
     static Weights load(const Weight* from) { return _mm512_loadu_si512(from); }
@@ -54,13 +60,11 @@ struct Bf16 {
 
 #else
 
-struct Bf16 {
-    using Weight = uint16_t;
+struct Bf16 : Pairs {
     using Factor = float;
     struct Weights {
         Vector first, second;
     };
-    static constexpr int64_t TOGETHER = 2;
 
     static Factor factor(float value) { return from_bf16(to_bf16(value)); }
     static Weights load(const Weight* from) {

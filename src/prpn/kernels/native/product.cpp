@@ -1,16 +1,14 @@
-// The packed product by itself, in each format: for comparison with other products and for tests.
+// The product of two matrices that lie in memory in any order, in each format.
 #include "product.h"
 
 #include "api.h"
 
 using namespace prpn;
 
-// C (rows, columns) += A (rows, depth) · Wᵀ, W (columns, depth) as linear maps have it.
-PRPN_API void prpn_product(const float* a, int64_t rows, const float* w, int64_t depth, int64_t columns, int32_t format,
-                           float* c, int64_t threads) {
-    const Packed packed(w, depth, columns, 1, depth, Format(format), threads);
-    team(threads, [&](int64_t part, int64_t parts) {
-        ProductScratch scratch;
-        product(a, depth, rows, packed, Share(packed.panels(), part, parts), c, columns, scratch);
-    });
+// C (rows, columns) (+)= A (rows, depth) · W (depth, columns), C row by row, the others by their strides.
+PRPN_API void prpn_product(const float* a, int64_t a_row_stride, int64_t a_column_stride, const float* w,
+                           int64_t w_row_stride, int64_t w_column_stride, int64_t rows, int64_t depth, int64_t columns,
+                           int32_t format, float* c, int32_t add, int64_t threads) {
+    multiply({a, a_row_stride, a_column_stride}, rows, {w, w_row_stride, w_column_stride}, depth, columns,
+             available(Format(format)), c, add, threads);
 }

@@ -87,7 +87,7 @@ protected:
     const Dropout key_in, key_out;
     Attention attention;
     std::vector<float> row_scratch;
-    ProductScratch scratch;
+    Buffers scratch;
 
     // The gates of one place, from the two parts of u.
     class Update {
@@ -125,7 +125,7 @@ protected:
     // C (B, N) += A (B, K) · W by all threads together, once all rows of A and C are there
     void multiply(const float* a, int64_t a_stride, const Packed& w, Share panels, float* c, int64_t c_stride) {
         wait_for_all();
-        product(a, a_stride, r.batch, w, panels, c, c_stride, scratch);
+        product({a, a_stride, 1}, r.batch, w, panels, c, c_stride, true, scratch);
         wait_for_all();
     }
 

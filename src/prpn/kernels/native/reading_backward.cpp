@@ -158,9 +158,9 @@ private:
 
 PRPN_API void prpn_reading_backward(const Reading* reading) {
     const Reading& r = *reading;
-    const Format format = format_of(r.bf16);
-    const Packed hidden(r.hidden_weight, 4 * r.hidden, r.hidden, r.hidden, 1, format, r.threads);
-    const Packed key(r.key_weight, r.hidden, r.attends ? r.hidden : 0, r.key_stride, 1, format, r.threads);
+    const Format format = available(r.bf16 ? Format::BF16 : Format::FP32);
+    const Packed hidden({r.hidden_weight, r.hidden, 1}, 4 * r.hidden, r.hidden, format, r.threads);
+    const Packed key({r.key_weight, r.key_stride, 1}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
     std::vector<float> buffer(r.batch * r.hidden), carried(r.batch * r.hidden);
     std::mutex guard;
     std::map<int64_t, Sums> sums;  // by thread, so that they are added in the same order every time

@@ -78,9 +78,9 @@ private:
 
 PRPN_API void prpn_reading_forward(const Reading* reading) {
     const Reading& r = *reading;
-    const Format format = format_of(r.bf16);
-    const Packed hidden(r.hidden_weight, r.hidden, 4 * r.hidden, 1, r.hidden, format, r.threads);
-    const Packed key(r.key_weight, r.hidden, r.attends ? r.hidden : 0, 1, r.key_stride, format, r.threads);
+    const Format format = available(r.bf16 ? Format::BF16 : Format::FP32);
+    const Packed hidden({r.hidden_weight, 1, r.hidden}, r.hidden, 4 * r.hidden, format, r.threads);
+    const Packed key({r.key_weight, 1, r.key_stride}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
     std::vector<float> buffer(r.batch * r.hidden);
     team(r.threads, [&](int64_t part, int64_t parts) { Forward(r, part, parts, key, hidden, buffer.data()).run(); });
 }

@@ -22,7 +22,8 @@ void parallel(int64_t count, int64_t threads, int64_t grain, const Work& work) {
 
 // The half-open share of 0 … count − 1 that belongs to one part of several.
 struct Share {
-    Share(int64_t count, int64_t part, int64_t parts) : begin(part * count / parts), end((part + 1) * count / parts) {}
+    Share(int64_t begin, int64_t end) : begin(begin), end(end) {}
+    Share(int64_t count, int64_t part, int64_t parts) : Share(part * count / parts, (part + 1) * count / parts) {}
     const int64_t begin, end;
 };
 

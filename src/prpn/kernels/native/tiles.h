@@ -12,22 +12,36 @@
 
 namespace prpn {
 
-class Tiles {
-public:
-    static constexpr int64_t PANEL = 32;   // columns of two tiles of C
-    static constexpr int64_t HEIGHT = 32;  // rows of two tiles of C
-    static constexpr int64_t DEPTH = 32;   // what one instruction sums over
+struct Tiles {
+    using Weight = uint16_t;
+    using Factor = uint16_t;
+    static constexpr int64_t COLUMNS = 32;   // of two tiles of C
+    static constexpr int64_t HEIGHT = 32;    // rows of two tiles of C
+    static constexpr int64_t TOGETHER = 32;  // what one instruction sums over
+    static constexpr int64_t NEIGHBOURS = 2;
+#if defined(__AMX_BF16__)
+    static constexpr bool NATIVE = true;
+#else
+    static constexpr bool NATIVE = false;
+#endif
 
+    static Weight weight(float value) { return to_bf16(value); }
+    static Factor factor(float value) { return to_bf16(value); }
     static int64_t padded_rows(int64_t rows) { return (rows + HEIGHT - 1) / HEIGHT * HEIGHT; }
 
     // Where element (k, column) of a panel lies: pairs along k are neighbours.
     static int64_t offset(int64_t k, int64_t column) {
-        return (k / DEPTH * 2 + column / 16) * 512 + k % DEPTH / 2 * 32 + column % 16 * 2 + k % 2;
+        return (k / TOGETHER * 2 + column / 16) * 512 + k % TOGETHER / 2 * 32 + column % 16 * 2 + k % 2;
     }
+};
 
-    // C (rows, columns ≤ PANEL) += A · panel, where A is padded with zeros to HEIGHT rows and `depth` columns.
+class TileRegisters {
+public:
+    // C (rows, columns) (+)= A · panel, where A has `depth` columns, a multiple of TOGETHER, and room for HEIGHT rows
+    // more or less: what stands in rows that do not exist is not used.
     void meet_panel(const uint16_t* a, int64_t depth, int64_t rows, const uint16_t* panel, float* c, int64_t c_stride,
-                    int64_t columns) {
+                    int64_t columns, bool add) {
+        constexpr int64_t HEIGHT = Tiles::HEIGHT, DEPTH = Tiles::TOGETHER;
         alignas(64) float sums[HEIGHT * PANEL];
         for (int64_t first = 0; first < rows; first += HEIGHT) {
             zero<0>(), zero<1>(), zero<2>(), zero<3>();
@@ -41,16 +55,14 @@ public:
             store<0>(sums), store<1>(sums + 16), store<2>(sums + 16 * PANEL), store<3>(sums + 16 * PANEL + 16);
             for (int64_t row = 0; row < std::min(HEIGHT, rows - first); ++row) {
                 float* target = c + (first + row) * c_stride;
-                for (int64_t n = 0; n < columns; ++n) target[n] += sums[row * PANEL + n];
+                for (int64_t n = 0; n < columns; ++n) target[n] = (add ? target[n] : 0) + sums[row * PANEL + n];
             }
         }
     }
 
 #if defined(__AMX_BF16__)
-    static constexpr bool NATIVE = true;
-
     // Written as assembly: the compilers' own names want the number of a tile as a literal, not as a constant.
-    Tiles() {
+    TileRegisters() {
         alignas(64) uint8_t configuration[64] = {1};  // palette 1; rows and bytes a row of the eight tiles
         for (int tile = 0; tile < 8; ++tile) {
             configuration[16 + 2 * tile] = 64;
@@ -58,9 +70,11 @@ public:
         }
         __asm__ volatile("ldtilecfg %0" : : "m"(configuration) : "memory");
     }
-    ~Tiles() { __asm__ volatile("tilerelease" : : : "memory"); }
+    ~TileRegisters() { __asm__ volatile("tilerelease" : : : "memory"); }
 
 private:
+    static constexpr int64_t PANEL = Tiles::COLUMNS;
+
     template <int TILE>
     void zero() {
         __asm__ volatile("tilezero %%tmm%c0" : : "i"(TILE));
@@ -78,9 +92,9 @@ private:
         __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));
     }
 #else
-    static constexpr bool NATIVE = false;
-
 private:
+    static constexpr int64_t PANEL = Tiles::COLUMNS;
+
     uint8_t tiles_[8][16][64];
 
     template <int TILE>
