@@ -38,10 +38,17 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PRPN_KERNELS", raising=False)
     assert kernels.in_use() == "fp32"
-    assert kernels.described() == f"native fp32 ({native.instruction_set()})"
+    fast = native.instruction_set() in ("amx", "avx512bf16")
+    note = ", learns in bf16" if fast else ""
+    assert kernels.described() == f"native fp32 ({native.instruction_set()}{note})"
+    with kernels.learning():
+        assert kernels.in_use() == ("bf16" if fast else "fp32")
+    assert kernels.in_use() == "fp32"
     for choice in ("autograd", "off", "fp32", "bf16"):
         monkeypatch.setenv("PRPN_KERNELS", choice)
         assert kernels.in_use() == choice
+        with kernels.learning():
+            assert kernels.in_use() == choice
     monkeypatch.setenv("PRPN_KERNELS", "cuda")
     with pytest.raises(ConfigError, match="PRPN_KERNELS=cuda: choose one of autograd, off, fp32, bf16"):
         kernels.in_use()

@@ -1,7 +1,8 @@
 """Fast twins of hot paths: the same results as model/ and parsing/, chosen automatically, never required.
 
 PRPN_KERNELS   what runs
-(not set)      the native core in fp32 where there is one, else `off`
+(not set)      the native core where there is one, else `off`; in bf16 while a model learns on a processor that
+               multiplies bf16 faster, in fp32 otherwise
 fp32, bf16     the native core; products in that type, everything else in fp32
 off            PyTorch and numpy alone, with hand-written backward passes
 autograd       PyTorch as written in model/, for comparison
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
@@ -25,9 +28,23 @@ if TYPE_CHECKING:
 Kernels = Literal["autograd", "off", "fp32", "bf16"]
 
 
+_learning = False
+
+
+@contextmanager
+def learning() -> Iterator[None]:
+    """While a model learns, where rounded factors do no harm that seeds would not do (docs/speed.md)."""
+    global _learning
+    before, _learning = _learning, True
+    try:
+        yield
+    finally:
+        _learning = before
+
+
 def in_use() -> Kernels:
     """Which implementation runs."""
-    choice = os.environ.get("PRPN_KERNELS") or "fp32"
+    choice = os.environ.get("PRPN_KERNELS") or ("bf16" if _learning and native.multiplies_bf16() else "fp32")
     if choice not in get_args(Kernels):
         raise ConfigError(f"PRPN_KERNELS={choice}: choose one of {', '.join(get_args(Kernels))}")
     if choice in ("fp32", "bf16") and native.library() is None:
@@ -43,8 +60,10 @@ def native_reads(tensor: Tensor) -> bool:
 
 def described() -> str:
     """What runs, for a reader: `native fp32 (avx512)`, `PyTorch`."""
-    names = {"autograd": "PyTorch with autograd", "off": "PyTorch"}
-    return names.get(in_use(), f"native {in_use()} ({native.instruction_set()})")
+    here, names = in_use(), {"autograd": "PyTorch with autograd", "off": "PyTorch"}
+    with learning():
+        note = "" if in_use() == here else f", learns in {in_use()}"
+    return names.get(here, f"native {here} ({native.instruction_set()}{note})")
 
 
 @cache

@@ -97,6 +97,11 @@ def instruction_set() -> str | None:
     return _find()[0]
 
 
+def multiplies_bf16() -> bool:
+    """Whether the processor at hand multiplies bf16 faster than fp32, and the library knows how."""
+    return instruction_set() in ("amx", "avx512bf16")
+
+
 def complaint() -> str:
     """Why there is no native core, in one line; empty if there is one."""
     return _find()[2]

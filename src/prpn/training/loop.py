@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.nn.utils import clip_grad_norm_
 
+from prpn import kernels
 from prpn.config import Recipe
 from prpn.errors import InputError, InterruptedRunError, PrpnError
 from prpn.model import PRPN, State
@@ -133,9 +134,10 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.network.train()
-        output = self.network(inputs, None if batch.fresh else self.state, mask)
-        loss = self.network.loss(output, targets, mask)
-        (loss + penalty(output.hidden, mask, self.config)).backward()
+        with kernels.learning():
+            output = self.network(inputs, None if batch.fresh else self.state, mask)
+            loss = self.network.loss(output, targets, mask)
+            (loss + penalty(output.hidden, mask, self.config)).backward()
         if self.config.clip:
             clip_grad_norm_(self.network.parameters(), self.config.clip)
         self.optimizer.step()
