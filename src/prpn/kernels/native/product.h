@@ -148,15 +148,22 @@ private:
     }
 };
 
+// From one taken row to the next: an odd number of cache lines, or rows at a power of two would share places in the cache.
+template <class Kind>
+int64_t taken_stride(int64_t depth) {
+    constexpr int64_t LINE = 64 / sizeof(typename Kind::Factor);
+    return ((padded<Kind>(depth) + LINE - 1) / LINE | 1) * LINE;
+}
+
 // Rows of A (…, K), rounded, one after the other, each filled up with zeros.
 template <class Kind>
 void take_rows(Matrix a, int64_t count, int64_t depth, typename Kind::Factor* to) {
     using Factor = typename Kind::Factor;
-    const int64_t stride = padded<Kind>(depth);
+    const int64_t length = padded<Kind>(depth), stride = taken_stride<Kind>(depth);
     if (a.column_stride == 1) {
         for (int64_t row = 0; row < count; ++row) {
             for (int64_t k = 0; k < depth; ++k) to[row * stride + k] = Kind::factor(a.from[row * a.row_stride + k]);
-            std::fill(to + row * stride + depth, to + (row + 1) * stride, Factor{});
+            std::fill(to + row * stride + depth, to + row * stride + length, Factor{});
         }
         return;
     }
@@ -169,8 +176,8 @@ void take_rows(Matrix a, int64_t count, int64_t depth, typename Kind::Factor* to
     const float zeros[ROWS] = {};
     for (int64_t top = 0; top < count; top += ROWS) {
         const int64_t rows = std::min(ROWS, count - top);
-        for (int64_t left = 0; left < stride; left += DEPTH) {
-            const int64_t columns = std::min(DEPTH, stride - left);
+        for (int64_t left = 0; left < length; left += DEPTH) {
+            const int64_t columns = std::min(DEPTH, length - left);
             for (int64_t k = 0; k < columns; k += NEAR) {
                 const float* lines[NEAR];
                 for (int64_t near = 0; near < NEAR; ++near) {
@@ -266,7 +273,8 @@ inline void product_in_panels<Tiles>(const uint16_t* a, int64_t a_stride, int64_
     TileRegisters tiles;
     for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
         const int64_t first = panel * Tiles::COLUMNS, columns = std::min(Tiles::COLUMNS, w.columns() - first);
-        tiles.meet_panel(a, a_stride, rows, w.panel<Tiles>(panel), c + first, c_stride, columns, add);
+        tiles.meet_panel(a, a_stride, rows, w.panel<Tiles>(panel), padded<Tiles>(w.depth()), c + first, c_stride,
+                         columns, add);
     }
 }
 
@@ -275,16 +283,13 @@ inline void product_in_panels<Tiles>(const uint16_t* a, int64_t a_stride, int64_
 inline void product(Matrix a, int64_t rows, const Packed& w, Share panels, float* c, int64_t c_stride, bool add,
                     Buffers& buffers) {
     if (panels.begin == panels.end || rows == 0) return;
-    if (w.format() == Format::FP32 && a.column_stride == 1) {
-        return product_in_panels<Fp32>(a.from, a.row_stride, rows, w, panels, c, c_stride, add);
-    }
     with_kind(w.format(), [&](auto kind) {
         using Kind = decltype(kind);
-        const int64_t depth = padded<Kind>(w.depth());
+        const int64_t stride = taken_stride<Kind>(w.depth());
         auto& factors = std::get<Aligned<typename Kind::Factor>>(buffers);
-        factors.resize(Tiles::padded_rows(rows) * depth);
+        factors.resize(Tiles::padded_rows(rows) * stride);
         take_rows<Kind>(a, rows, w.depth(), factors.data());
-        product_in_panels<Kind>(factors.data(), depth, rows, w, panels, c, c_stride, add);
+        product_in_panels<Kind>(factors.data(), stride, rows, w, panels, c, c_stride, add);
     });
 }
 

@@ -37,17 +37,17 @@ struct Tiles {
 
 class TileRegisters {
 public:
-    // C (rows, columns) (+)= A · panel, where A has `depth` columns, a multiple of TOGETHER, and room for HEIGHT rows
-    // more or less: what stands in rows that do not exist is not used.
-    void meet_panel(const uint16_t* a, int64_t depth, int64_t rows, const uint16_t* panel, float* c, int64_t c_stride,
-                    int64_t columns, bool add) {
+    // C (rows, columns) (+)= A (rows, depth) · panel, where depth is a multiple of TOGETHER and A has room for a multiple of
+    // HEIGHT rows: what stands in those that do not exist is not used.
+    void meet_panel(const uint16_t* a, int64_t a_stride, int64_t rows, const uint16_t* panel, int64_t depth, float* c,
+                    int64_t c_stride, int64_t columns, bool add) {
         constexpr int64_t HEIGHT = Tiles::HEIGHT, DEPTH = Tiles::TOGETHER;
         alignas(64) float sums[HEIGHT * PANEL];
         for (int64_t first = 0; first < rows; first += HEIGHT) {
             zero<0>(), zero<1>(), zero<2>(), zero<3>();
             for (int64_t k = 0; k < depth; k += DEPTH) {
-                load<4>(a + first * depth + k, depth * 2);
-                load<5>(a + (first + 16) * depth + k, depth * 2);
+                load<4>(a + first * a_stride + k, a_stride * 2);
+                load<5>(a + (first + 16) * a_stride + k, a_stride * 2);
                 load<6>(panel + k / DEPTH * 1024, 64);
                 load<7>(panel + k / DEPTH * 1024 + 512, 64);
                 multiply<0, 4, 6>(), multiply<1, 4, 7>(), multiply<2, 5, 6>(), multiply<3, 5, 7>();
