@@ -61,26 +61,38 @@ def expected_of(model: PRPN, chunks: list[Tensor], mask: Tensor | None) -> tuple
     return [loss.item() for loss in losses], {name: w.grad for name, w in weights.items() if w.grad is not None}
 
 
-def compare(model: PRPN, chunks: list[Tensor], mask: Tensor | None, tolerance: float) -> None:
-    losses, gradients = expected_of(model, chunks, mask)
+def found_by(model: PRPN, chunks: list[Tensor], mask: Tensor | None) -> tuple[list[float], dict[str, Tensor]]:
+    """The same by the network itself, with the kernels in use."""
     model.train()
-    state, found = None, []
+    model.zero_grad()
+    kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    state, losses = None, []
     for tokens in chunks:
         output = model(tokens[:-1], state, mask)
-        found.append(model.loss(output, tokens[1:], mask))
+        losses.append(model.loss(output, tokens[1:], mask))
         state = output.state.detach()
-    sum(found).backward()
+    sum(losses).backward()
+    model.load_state_dict(kept, strict=False)
+    gradients = {name: p.grad.double() for name, p in model.named_parameters() if p.grad is not None}
+    return [loss.item() for loss in losses], gradients
+
+
+def compare(model: PRPN, chunks: list[Tensor], mask: Tensor | None, tolerance: float) -> None:
+    losses, gradients = expected_of(model, chunks, mask)
+    found, found_gradients = found_by(model, chunks, mask)
+    with kernels_set("autograd"):  # batch norms over few rows multiply rounding, by any way to compute them
+        rounded, rounded_gradients = found_by(model, chunks, mask)
+    for mine, plain, theirs in zip(found, rounded, losses, strict=True):
+        assert abs(mine - theirs) <= max(tolerance * abs(theirs), 8 * abs(plain - theirs))
     largest = max(gradient.norm().item() for gradient in gradients.values())
-    for mine, theirs in zip(found, losses, strict=True):
-        assert abs(mine.item() - theirs) <= tolerance * abs(theirs)
-    for name, parameter in model.named_parameters():
+    for name in found_gradients:
         if name in gradients and not name.endswith(BEFORE_BATCH_NORM):
             theirs = gradients[name]
-            apart = (parameter.grad.double() - theirs).norm().item()
+            apart = (found_gradients[name] - theirs).norm().item()
+            rounding = (rounded_gradients[name] - theirs).norm().item()
             # Where a gradient nearly cancels, rounding is measured by those it is made of.
-            assert apart <= tolerance * max(theirs.norm().item(), 0.02 * largest), (
-                f"{name}: {apart / theirs.norm():.2g}"
-            )
+            allowed = max(tolerance * max(theirs.norm().item(), 0.02 * largest), 8 * rounding)
+            assert apart <= allowed, f"{name}: {apart / theirs.norm():.2g}"
 
 
 @settings(max_examples=40)

@@ -109,7 +109,7 @@ class PlainGates(nn.Module):
 def gate_factors(difference: Tensor, config: ModelConfig) -> Tensor:
     """α(Δ): near 0 where the earlier distance is larger, so that a bigger constituent started there.
 
-    paper:    (hardtanh(τΔ) + 1) / 2                    soft: (tanh(τΔ) + 1) / 2
+    paper:    (hardtanh(τΔ) + 1) / 2                    soft: (tanh(τΔ) + 1) / 2 = sigmoid(2τΔ), exact near 0
     released: (hardtanh(2τΔ + 1) + 1) / 2, 1 at ties    soft: sigmoid(10τΔ + 5)
     τ = ∞:    1 where Δ ≥ 0, by comparison, since 0·∞ is not a number
     """
@@ -120,8 +120,9 @@ def gate_factors(difference: Tensor, config: ModelConfig) -> Tensor:
         if soft:
             return torch.sigmoid(10 * (temperature * difference) + 5)
         return (F.hardtanh(2 * (temperature * difference) + 1) + 1) / 2
-    squash = torch.tanh if soft else F.hardtanh
-    return (squash(temperature * difference) + 1) / 2
+    if soft:
+        return torch.sigmoid(2 * (temperature * difference))
+    return (F.hardtanh(temperature * difference) + 1) / 2
 
 
 def stick(alpha: Tensor) -> Tensor:
