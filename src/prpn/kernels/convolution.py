@@ -2,8 +2,8 @@
 
     y_t = b + Σ_k W_k x_{t+k}        ∂x_{t+k} += W_kᵀ ∂y_t        ∂W_k = Σ_t ∂y_t x_{t+k}ᵀ
 
-Time is the first dimension, so the rows x_k … x_{k+T−1} lie together and nothing is unfolded or copied. The products
-are fp32 whatever the others are: sharp gates multiply an error in the distances.
+Time is the first dimension, so the rows x_k … x_{k+T−1} lie together and nothing is unfolded or copied. Forwards the
+products are fp32 whatever the others are: sharp gates multiply an error in the distances.
 
     # T time, B batch, L look-back, E embedding, C channels
 """
@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from prpn.kernels.products import product
 
 
 def convolve(tape: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -40,8 +42,8 @@ class _Convolution(torch.autograd.Function):
         steps, gradient = len(gradient), gradient.flatten(0, 1)  # (T·B, C)
         d_tape, d_weight = torch.zeros_like(tape), torch.empty_like(weight)
         for k, (rows, d_rows) in enumerate(zip(_shifted(tape, steps), _shifted(d_tape, steps), strict=True)):
-            d_rows.addmm_(gradient, weight[:, :, k].contiguous())
-            d_weight[:, :, k] = torch.mm(gradient.t(), rows)
+            product(gradient, weight[:, :, k].contiguous(), out=d_rows, add=True)
+            d_weight[:, :, k] = product(gradient.t(), rows)
         return d_tape, d_weight, gradient.sum(0)
 
 

@@ -114,11 +114,13 @@ private:
         constexpr int64_t RUN = 16, DEPTH = 32, NEAR = Kind::NEIGHBOURS;
         using Weight = typename Kind::Weight;
         Weight* panel = std::get<Aligned<Weight>>(buffers_).data() + number * panel_size_;
-        Weight square[DEPTH][RUN];
+        Weight square[DEPTH][RUN] = {};
         for (int64_t column = 0; column < Kind::COLUMNS; column += RUN) {
-            const int64_t first = number * Kind::COLUMNS + column, count = std::min(RUN, columns_ - first);
+            const int64_t first = number * Kind::COLUMNS + column;
+            const int64_t count = std::clamp<int64_t>(columns_ - first, 0, RUN);
+            if (count < RUN) std::fill(square[0], square[DEPTH], Weight{});
             const float* from = source.from + first * source.column_stride;
-            for (int64_t top = 0; top < padded<Kind>(depth_) && count > 0; top += DEPTH) {
+            for (int64_t top = 0; top < padded<Kind>(depth_); top += DEPTH) {
                 const int64_t depth = std::min(DEPTH, depth_ - top);
                 if (source.column_stride == 1) {
                     for (int64_t k = 0; k < depth; ++k) {
