@@ -32,6 +32,7 @@ inline float from_bf16(uint16_t half) {
     return value;
 }
 
+// Where the weights lie, whatever multiplies them.
 struct Pairs {
     using Weight = uint16_t;
     static constexpr int64_t TOGETHER = 2, NEIGHBOURS = 2, COLUMNS = 2 * WIDTH;
