@@ -1,6 +1,6 @@
 """`python -m benchmarks`: measure, print tables, write the figures with all that is needed to repeat them.
 
-Without names everything is measured, which takes some ten minutes on two cores.
+Without names everything is measured, which takes some twenty minutes on two cores.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from prpn import __version__, kernels, provenance
 from prpn.text.atomic import replacing
 from prpn.training.process import keep_freed_memory, return_freed_memory
 
-PATIENCE = 10.0
+PATIENCE = 50.0
 """Seconds after which a contender sits out further rounds of a size."""
 QUIET = 0.5
 """Load of a machine that does little else."""
