@@ -1,6 +1,6 @@
 """A trained model, read from its folder: text in, language scores, distances and trees out.
 
-    model = prpn.load("runs/mine")
+    model = prpn.load()     # the embedded English model; or prpn.load("runs/mine")
     model.distances("the old man sat on the bench"), model.parse("…")
     model.perplexity("…"), model.score("…"), model.generate("…")
     model.at_temperature(math.inf)
@@ -27,7 +27,8 @@ from prpn.language.cache_pointer import CachePointer
 from prpn.language.generation import Sampling, generate, prompt_tokens, written
 from prpn.language.surprisal import ScoredToken, scored_tokens, summary
 from prpn.model import PRPN
-from prpn.parsing.parser import DISTILLED, Parser
+from prpn.models import DEFAULT, model_folder
+from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Corpus, Progress, encode
 from prpn.text.files import place_of, read_pieces
@@ -143,19 +144,17 @@ class Model:
         return scored_tokens(self.network, self.vocabulary, self.recipe.training, lines, cache)
 
 
-def load(folder: str | Path) -> Model:
-    """Read a model folder."""
-    folder = Path(folder)
-    if not (folder / "config.json").is_file():
-        raise InputError(str(folder), "not a model folder (no config.json)", "train one with `prpn train`")
+def load(model: str | Path = DEFAULT) -> Model:
+    """Read a model folder, or a model that comes with the package, by its name: `english` if none is given."""
+    folder = model_folder(model)
     distilled = (folder / DISTILLED).is_file()
-    if distilled and not (folder / "model.safetensors").is_file():
+    if distilled and not (folder / WEIGHTS).is_file():
         raise InputError(str(folder), "is a parser without a language model", "use Parser.load, or `prpn parse`")
     recipe = read_saved_recipe(folder / "config.json")
     vocabulary = Vocabulary.load(folder / "vocabulary.json")
     network = PRPN(recipe.model, len(vocabulary))
-    weights, _ = read_tensors(folder / "model.safetensors")
-    load_weights(network, weights, str(folder / "model.safetensors"))
+    weights, _ = read_tensors(folder / WEIGHTS)
+    load_weights(network, weights, str(folder / WEIGHTS))
     return Model(recipe, vocabulary, network, Parser.load(folder) if distilled else None)
 
 

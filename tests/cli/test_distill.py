@@ -17,4 +17,7 @@ def test_the_command(work: Path, tmp_path: Path, prpn: Command) -> None:
         (work / "test.txt").read_text().splitlines()
     )
     assert_refused(prpn(*words, "--out", out), 1, "already holds a distilled parser", "--out")
+    own = prpn("perplexity", work / "test.txt", "-m", work / "model")
+    assert prpn("perplexity", work / "test.txt", "-m", out) == own
+    (out / "model.safetensors").unlink()
     assert_refused(prpn("perplexity", work / "test.txt", "-m", out), 1, "without a language model")

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from prpn.pretrained import load
+from prpn.report.study import study_table
 from prpn.reproduction import package, recorded
 from prpn.reproduction.experiments import load_experiments
 from prpn.reproduction.paper import load_tables
@@ -26,6 +28,16 @@ source = "made by this test"
 [files.validation]
 names = ["small.valid.txt"]
 what = "another text"
+source = "made by this test"
+[files.both]
+names = ["small.train.txt"]
+what = "a text and another"
+source = "made by this test"
+then = ["validation"]
+[files.half]
+names = ["small.trees", "small_?.mrg"]
+half = "odd"
+what = "every second tree"
 source = "made by this test"
 [files.treebank]
 names = ["small.trees", "small_?.mrg"]
@@ -52,6 +64,22 @@ figures = [
 [experiments.small.systems]
 model = {{ recipe = "{recipe}", set = ["training.steps=2"] }}
 3-gram = {{ recipe = "{recipe}", order = 3, sentences = true, cache = true }}
+
+[experiments.crowd]
+sentence = "Two teachers, as they are and without punctuation, and a student of the former."
+budget = "a step"
+base = "teacher"
+seeds = [1, 2]
+records = ["reproduced/crowd"]
+files = {{ training = "both", half = "half" }}
+figures = [
+  {{ system = "*", measure = "f1", on = "half", protocol = "kim", spread = 0.1 }},
+  {{ system = "student", measure = "f1", on = "half", protocol = "kim", builder = "unbiased", spread = 0.1 }},
+]
+[experiments.crowd.systems]
+teacher = {{ recipe = "{recipe}", set = ["training.steps=2"] }}
+bare = {{ recipe = "{recipe}", set = ["training.steps=2"], punctuation = false }}
+student = {{ taught_by = "teacher", student = {{ channels = 4, embedding = 4, epochs = 1 }} }}
 """
 TREES = (
     "(S (NP (DT the) (JJ old) (NN man)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN bench)))))\n(S (NN man) (VB ran))\n"
@@ -77,17 +105,17 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(prpn: Command, small: Path, *words: object) -> dict[str, Any]:
-    """Run the small experiment; its JSON."""
-    result = prpn("reproduce", "small", "--data", small / "data", "--out", small / "runs", "--json", *words)
+def run(prpn: Command, small: Path, *words: object, name: str = "small") -> dict[str, Any]:
+    """Run a small experiment; its JSON."""
+    result = prpn("reproduce", name, "--data", small / "data", "--out", small / "runs", "--json", *words)
     assert (result.err, result.out.count("\n")) == ("", 1)
     return dict(json.loads(result.out)) | {"status": result.status}
 
 
-def record(small: Path, values: dict[str, Any]) -> None:
+def record(small: Path, values: dict[str, Any], name: str = "small") -> None:
     """Keep what was printed among the results, and gather these."""
     (small / "results" / "reproduced").mkdir(parents=True, exist_ok=True)
-    (small / "results" / "reproduced" / "small.json").write_text(json.dumps(values))
+    (small / "results" / "reproduced" / f"{name}.json").write_text(json.dumps(values))
     recorded.write_recorded(small / "results")
 
 
@@ -117,7 +145,7 @@ def test_an_experiment_is_run_recorded_and_repeated(small: Path, prpn: Command) 
     assert with_cache < figures["model: test perplexity"]["value"]
     assert (small / "runs" / "small" / "model-1" / "cache.json").exists()
     assert figures["right: F1 under klein, at most 5 words"]["by_seed"] == {"none": 100.0}
-    assert first["data"]["treebank"]["file"] == "small_1.mrg to small_2.mrg"
+    assert first["data"]["treebank"]["file"] == "small_1.mrg, small_2.mrg"
     assert (small / "runs" / "small" / "model-2" / "model.safetensors").exists()
 
     record(small, first)
@@ -127,6 +155,36 @@ def test_an_experiment_is_run_recorded_and_repeated(small: Path, prpn: Command) 
     for figure in again["figures"].values():
         assert figure["within"]
         assert figure["difference"] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_crowd_and_its_student(small: Path, prpn: Command) -> None:
+    first = run(prpn, small, name="crowd")
+    assert [(each["system"], each["seed"]) for each in first["runs"]] == [
+        ("teacher", 1), ("teacher", 2), ("bare", 1), ("bare", 2), ("student", None), ("scoring trees", None)
+    ]  # fmt: skip
+    assert list(first["figures"]) == [
+        "teacher: F1 under kim, half", "bare: F1 under kim, half", "student: F1 under kim, unbiased, half"
+    ]  # fmt: skip
+    assert first["data"]["training"]["file"] == "small.train.txt, small.valid.txt.gz"
+    folder = small / "runs"
+    bare = (folder / "without-punctuation" / "training.txt").read_text().split()
+    assert bare
+    assert "." not in bare
+    losses = {
+        seed: json.loads((folder / "crowd" / f"teacher-{seed}" / "record.json").read_text())["validation"]["loss"]
+        for seed in (1, 2)
+    }
+    best = folder / "crowd" / f"teacher-{min(losses, key=losses.__getitem__)}"
+    student = folder / "crowd" / "student"
+    assert (student / "model.safetensors").read_bytes() == (best / "model.safetensors").read_bytes()
+    assert load(student).parser.network.lookahead == 5
+    again = run(prpn, small, "--resume", name="crowd")
+    assert again["figures"] == first["figures"]
+
+    record(small, first, "crowd")
+    table = study_table(small / "results", "crowd").splitlines()
+    assert table[0].startswith("| change | setting | F1 under kim, half |")
+    assert any("text without punctuation" in row and "±" in row for row in table)
 
 
 def test_a_figure_outside_of_what_is_allowed_fails(small: Path, prpn: Command) -> None:
@@ -230,6 +288,10 @@ def test_the_page_names_what_exists(prpn: Command) -> None:
         assert all(word in options for word in words if word.startswith("--"))
         assert not words or words[0].startswith("--") or words[0] in load_experiments()
     names = {
-        name for experiment in load_experiments().values() for file in experiment.files.values() for name in file.names
+        name
+        for experiment in load_experiments().values()
+        for file in experiment.files.values()
+        for part in (file, *file.then)
+        for name in part.names
     }
     assert all(f"`{name}`" in page for name in names if "?" not in name)

@@ -33,6 +33,7 @@ def test_lessons_are_the_heights_of_the_consensus(text: str) -> None:
     lessons = read_lessons([text], parsers, "paper", limit=30)
     assert len(lessons.ends) == 30
     lines = [line.split() for line in Path(text).read_text().splitlines()]
+    lines[1::2] = ([word for word in words if word not in (".", ",")] for words in lines[1::2])
     kept = [words for words in lines if 3 <= len(words) <= 100][:30]
     begin = 0
     for words, end in zip(kept, lessons.ends.tolist(), strict=True):
@@ -66,9 +67,9 @@ def test_a_student_finds_the_trees_of_the_crowd(text: str, tmp_path: Path) -> No
 
 
 def test_the_same_seed_makes_the_same_student(text: str, tmp_path: Path) -> None:
-    how = StudentConfig(embedding=4, channels=4, epochs=1)
+    how = StudentConfig(embedding=4, channels=4, epochs=1, sentences=50)
     for name in ("one", "two"):
-        distill([random_parser()], [text], tmp_path / name, how, sentences=50, quiet=True)
+        distill([random_parser()], [text], tmp_path / name, how, quiet=True)
     one, two = ((tmp_path / name / "parser.safetensors").read_bytes() for name in ("one", "two"))
     assert one == two
 

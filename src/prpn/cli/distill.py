@@ -14,7 +14,7 @@ from prpn.config import Builder
 @app.command(no_args_is_help=True)
 def distill(
     model: Annotated[
-        list[Path], typer.Option("--model", "-m", help="A model folder to learn from; again for more, such as seeds.")
+        list[Path], typer.Option("--model", "-m", help="A model to learn from; again for more, such as seeds.")
     ],
     text: Annotated[
         list[str], typer.Option(metavar="FILE", help="Raw text to vote on, one sentence a line; again for more files.")
@@ -38,8 +38,9 @@ def distill(
     """Teach one fast parser what several agree on: the accuracy of the crowd at the cost of one.
 
     The models parse raw text and vote; a network like a model's parsing network, which may also look ahead, learns the
-    trees with the most votes. No treebank takes part. The folder parses as any other (`prpn parse`, `prpn evaluate`,
-    builder `unbiased`); it is no language model.
+    trees with the most votes. No treebank takes part. Every second sentence is read without its punctuation. The folder
+    parses as any other (`prpn parse`, `prpn evaluate`; builder `unbiased`), with the vocabulary of the first model,
+    whose language model comes along (`prpn perplexity`, `prpn generate`).
 
     **agreement** is the share of the crowd's constituents, in sentences that the student did not learn from, which it
     finds too.
@@ -48,13 +49,24 @@ def distill(
     """
     from prpn.distillation import distill as run
     from prpn.distillation.run import StudentConfig
+    from prpn.models import model_folder
     from prpn.parsing.parser import Parser
 
-    how = StudentConfig(channels=channels, lookback=lookback, lookahead=lookahead, epochs=epochs, seed=seed)
-    parsers = [Parser.load(folder) for folder in model]
+    how = StudentConfig(
+        channels=channels, lookback=lookback, lookahead=lookahead, sentences=sentences, epochs=epochs, seed=seed
+    )
+    folders = [model_folder(each) for each in model]
+    parsers = [Parser.load(folder) for folder in folders]
     result = run(
-        parsers, text, out, how, builder=builder, tokenized=tokenized, sentences=sentences, quiet=as_json
-    )  # fmt: skip
+        parsers,
+        text,
+        out,
+        how,
+        builder=builder,
+        tokenized=tokenized,
+        language_model=folders[0],
+        quiet=as_json,
+    )
     if as_json:
         print_json(result)
         return

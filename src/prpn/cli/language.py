@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from prpn.cli.options import Device, Json, Tokenized, TrainedModel, app, print_json
+from prpn.cli.options import EMBEDDED, Device, Json, SomeModel, Tokenized, app, print_json
 
 
 @app.command(no_args_is_help=True)
@@ -81,9 +81,9 @@ def train(
         )
 
 
-@app.command(no_args_is_help=True)
+@app.command()
 def generate(
-    model: TrainedModel,
+    model: SomeModel = EMBEDDED,
     prompt: Annotated[str, typer.Option(help="Text to go on from; without it a new sentence begins.")] = "",
     tokens: Annotated[int, typer.Option(metavar="N", help="How many tokens to draw, line ends included.")] = 100,
     temperature: Annotated[
@@ -103,7 +103,7 @@ def generate(
     joined by spaces, characters by nothing; `</s>` ends a line. Nothing else is done to undo the tokeniser: punctuation
     keeps its spaces. `<unk>` is left out unless --unknown; the other tokens share its probability.
 
-    Example: `prpn generate --model runs/mine --prompt "the old man" --temperature 0.7 --seed 1`
+    Example: `prpn generate --prompt "the old man" --temperature 0.7 --seed 1`
     """
     from secrets import randbits
 
@@ -131,13 +131,14 @@ def generate(
     print(end="" if last.endswith("\n") else "\n")
 
 
-@app.command(no_args_is_help=True)
+@app.command()
 def info(
-    model: Annotated[Path, typer.Argument(help="A model folder.")],
+    model: Annotated[Path, typer.Argument(help="A model folder, or an embedded model's name.")] = EMBEDDED,
     as_json: Json = False,
 ) -> None:
     """Tell what a model is, what it was trained on, its numbers, and which kernels are in use."""
     from prpn import kernels
+    from prpn.models import model_folder
     from prpn.pretrained import load
 
     trained = load(model)
@@ -152,6 +153,6 @@ def info(
             }
         )
         return
-    card = model / "README.md"
+    card = model_folder(model) / "README.md"
     print(card.read_text(encoding="utf-8") if card.exists() else f"# {model.name}\n\nTraining has not finished.\n")
     print(f"{parameters:,} parameters; kernels: {kernels.described()}")

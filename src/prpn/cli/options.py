@@ -12,9 +12,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from prpn.models import DEFAULT
+
 VERBS = (
-    "train", "parse", "words", "evaluate", "score", "average", "distill", "perplexity", "generate", "boundaries",
-    "temperature", "reproduce", "info",
+    "train", "parse", "words", "evaluate", "score", "average", "distill", "pack", "perplexity", "generate",
+    "boundaries", "temperature", "reproduce", "info",
 )  # fmt: skip
 """In the order in which `prpn --help` lists them."""
 
@@ -41,9 +43,12 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Tokenized = Annotated[bool, typer.Option("--tokenized", help="The text is split already: split at spaces only.")]
 Device = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, mps, …")]
-TrainedModel = Annotated[Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
-
-SomeModel = Annotated[Path | None, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
+OwnModel = Annotated[Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
+SomeModel = Annotated[
+    Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it, or an embedded model's name.")
+]
+EMBEDDED = Path(DEFAULT)
+"""The model that is used where none is named."""
 
 
 def print_json(value: dict[str, Any]) -> None:

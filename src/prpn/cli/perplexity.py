@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prpn.cli.options import Device, Json, Tokenized, TrainedModel, app, print_json
+from prpn.cli.options import EMBEDDED, Device, Json, SomeModel, Tokenized, app, print_json
 from prpn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @app.command(no_args_is_help=True)
 def perplexity(
     file: Annotated[str, typer.Argument(help="Text to score, one sentence a line; `-`, .gz and .xz work.")],
-    model: TrainedModel,
+    model: SomeModel = EMBEDDED,
     tokenized: Tokenized = False,
     cache: Annotated[
         bool, typer.Option("--cache", help="Mix the model with the cache saved in its folder: words recur.")
@@ -61,11 +61,15 @@ def perplexity(
     - `prpn perplexity grammatical.txt --against ungrammatical.txt --model runs/mine`
     """
     from prpn.language.cached_score import load_cache, require_running_text
+    from prpn.models import is_embedded, model_folder
     from prpn.pretrained import load
     from prpn.training.run import usable_device
 
     _refuse_what_does_not_go_together(cache, tune, per_token, against)
-    trained = load(model)
+    folder = model_folder(model)
+    if tune and is_embedded(folder):
+        raise ConfigError(f"{model} comes with the package, which stays as it is: tune a copy of {folder}")
+    trained = load(folder)
     trained.network.to(usable_device(device))
     if against is not None:
         _compare(trained, file, against, tokenized, as_json)
@@ -73,9 +77,9 @@ def perplexity(
     if cache:
         require_running_text(trained.recipe.training)
     if tune:
-        _tune(trained, model, file, tokenized, as_json)
+        _tune(trained, folder, file, tokenized, as_json)
         return
-    chosen = load_cache(model) if cache else None
+    chosen = load_cache(folder) if cache else None
     if per_token:
         _print_tokens(trained, file, tokenized, chosen, as_json)
     else:

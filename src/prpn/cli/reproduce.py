@@ -139,5 +139,5 @@ def _run(
 
 
 def _names(file: FoundFile) -> str:
-    first, *others = [path.name for path in file.paths]
-    return f"{first} to {others[-1]}" if others else first
+    names = [path.name for path in file.paths]
+    return ", ".join(names) if len(names) < 3 else f"{names[0]} to {names[-1]}"

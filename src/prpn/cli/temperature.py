@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from prpn.cli.options import Device, Json, Tokenized, TrainedModel, app, print_json
+from prpn.cli.options import Device, Json, OwnModel, Tokenized, app, print_json
 
 
 @app.command(no_args_is_help=True)
 def temperature(
     file: Annotated[str, typer.Argument(help="Text, one sentence a line; `-`, .gz and .xz work.")],
-    model: TrainedModel,
+    model: OwnModel,
     tau: Annotated[
         list[str] | None,
         typer.Option(metavar="T", help="A temperature to measure, or inf; again for more (default: 0.1 to 100, inf)."),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prpn.cli.options import Json, SomeModel, Tokenized, app, print_json, write_bytes
+from prpn.cli.options import EMBEDDED, Json, SomeModel, Tokenized, app, print_json, write_bytes
 from prpn.config import Builder
 from prpn.errors import ConfigError
 
@@ -53,7 +53,7 @@ SHOWN_ERRORS = 10
 @app.command()
 def parse(
     file: Annotated[str, typer.Argument(help="Text, one sentence a line; `-`, .gz and .xz work.")] = "-",
-    model: SomeModel = None,
+    model: SomeModel = EMBEDDED,
     tokenized: Tokenized = False,
     builder: SomeBuilder = None,
     format_: Annotated[
@@ -69,14 +69,14 @@ def parse(
     An empty line stays empty. A line that is not text is reported, and its place stays empty too. Memory does not grow
     with the text.
 
-    Example: `echo "the old man sat on the bench" | prpn parse --model runs/mine`
+    Example: `echo "the old man sat on the bench" | prpn parse`
     """
     from prpn.parsing.parser import Parser
     from prpn.parsing.text import parse_text
     from prpn.report.progress import counting
     from prpn.text.files import place_of
 
-    parser = Parser.load(_required(model))
+    parser = Parser.load(model)
     with counting(f"parsing {place_of(file)}", None, quiet=sys.stdout.isatty()) as progress:
         for count, lines, error in parse_text(parser, file, format_, builder, tokenized=tokenized):
             if error:
@@ -111,7 +111,8 @@ def words(
 def evaluate(
     treebank: Treebanks,
     model: Annotated[
-        list[Path] | None, typer.Option("--model", "-m", help="A model folder; again for more, such as other seeds.")
+        list[Path] | None,
+        typer.Option("--model", "-m", help="A model; again for more, such as other seeds (default: english)."),
     ] = None,
     builder: SomeBuilder = None,
     average: Annotated[bool, typer.Option("--average", help="Also score the consensus of all models.")] = False,
@@ -121,7 +122,7 @@ def evaluate(
     skip_broken: SkipBroken = False,
     as_json: Json = False,
 ) -> None:
-    """Parse the words of a treebank and score the trees beside all baselines; without a model, the baselines alone.
+    """Parse the words of a treebank and score the trees beside all baselines.
 
     Intervals hold 95 % of 1,000 resamples of the sentences. Several models give mean, spread, best and how far they
     agree. Overlap with left and right branching, ties and saturated distances tell a model that has collapsed.
@@ -133,7 +134,7 @@ def evaluate(
     from prpn.trees.evaluation import evaluate_parsers
     from prpn.trees.protocols import protocols_named
 
-    chosen, folders = protocols_named(protocol or []), model or []
+    chosen, folders = protocols_named(protocol or []), model or [EMBEDDED]
     if average and len(folders) < 2:
         raise ConfigError("--average needs two models or more: give --model again")
     parsers = {name: Parser.load(folder) for name, folder in zip(_names(folders), folders, strict=True)}
@@ -204,12 +205,6 @@ def average(
             tree = consensus(trees, weight or None)
             print(tree.brackets() if tree.words else "")
             progress(1)
-
-
-def _required(model: Path | None) -> Path:
-    if model is None:
-        raise ConfigError("no model given: say --model FOLDER; `prpn train` makes one")
-    return model
 
 
 def _names(paths: list[Path]) -> list[str]:

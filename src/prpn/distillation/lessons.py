@@ -3,6 +3,8 @@
     target_t = height of the smallest constituent that holds x_{t−1} and x_t      (`prpn.trees.reach.distances_of`)
 
 The builder `unbiased` makes these heights the very same tree again, so a student that gets their order right has it.
+Every second sentence is read without its punctuation, by the crowd as well as by the student: treebanks are scored so,
+and much is written so.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from prpn.config import Builder
 from prpn.errors import InputError
 from prpn.parsing.parser import Parser
 from prpn.text.files import place_of, read_lines
+from prpn.text.penn import BRACKETS
 from prpn.trees.average import average
+from prpn.trees.cleaning import is_word
 from prpn.trees.reach import distances_of
 from prpn.trees.tree import Tree
 
@@ -69,6 +73,11 @@ def read_lessons(
     return Lessons(np.array(ids, dtype=np.int32), np.array(heights, dtype=np.float32), np.array(ends, dtype=np.int64))
 
 
+def without_punctuation(words: Sequence[str]) -> list[str]:
+    """The words that are more than punctuation and symbols; brackets may be written as in the Penn Treebank."""
+    return [word for word in words if is_word(word) and word not in BRACKETS.values()]
+
+
 def _crowd_trees(
     paths: Sequence[str],
     parsers: Sequence[Parser],
@@ -79,6 +88,7 @@ def _crowd_trees(
     lines = (line for path in paths for _, line in read_lines(path))
     while some := list(islice(lines, LINES_AT_ONCE)):
         sentences = [parsers[0].words(line, tokenized) for line in some if isinstance(line, str)]
+        sentences[1::2] = map(without_punctuation, sentences[1::2])
         sentences = [words for words in sentences if SHORTEST <= len(words) <= LONGEST]
         parsed = [parser.parse_words(sentences, builder) for parser in parsers]
         for votes in zip(*parsed, strict=True):

@@ -1,12 +1,13 @@
 """A whole distillation: parsers and raw text in, a folder with one parsing network out.
 
 The folder holds `config.json` and `vocabulary.json` of the first parser, `parser.safetensors`, and `record.json`. It
-parses; it is no language model. The same file beside a model's own weights makes that model parse with it.
+parses. With the weights of a language model beside it, which must have the first parser's vocabulary, it also speaks.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +22,7 @@ from prpn.config import Builder, save_recipe
 from prpn.distillation.lessons import Lessons, read_lessons
 from prpn.distillation.student import Student, ranking_loss
 from prpn.errors import ConfigError, InputError
-from prpn.parsing.parser import DISTILLED, Parser
+from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
 from prpn.provenance import command, commit
 from prpn.report.progress import counting
 from prpn.text.atomic import replacing
@@ -40,6 +41,8 @@ class StudentConfig:
     lookback: int = 2
     lookahead: int = 5
     dropout: float = 0.3
+    sentences: int = 0
+    """How many of the text's first sentences are learned from; 0: all."""
     epochs: int = 3
     batch_size: int = 64
     learning_rate: float = 0.002
@@ -61,17 +64,20 @@ def distill(
     *,
     builder: Builder | None = None,
     tokenized: bool = False,
-    sentences: int = 0,
+    language_model: Path | None = None,
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """Teach a student what the parsers agree on in these texts; what came out, as JSON-ready values."""
+    """Teach a student what the parsers agree on in these texts; what came out, as JSON-ready values.
+
+    `language_model` is the folder of the first parser, if its language model shall come along.
+    """
     how, folder, began = how or StudentConfig(), Path(folder), time.monotonic()
     if not parsers:
         raise ConfigError("nobody to learn from: give one parser or more")
     if (folder / DISTILLED).exists():
         raise InputError(str(folder), "already holds a distilled parser", "choose another --out")
     with counting("voting", None, quiet) as progress:
-        lessons = read_lessons(texts, parsers, builder, tokenized=tokenized, limit=sentences, progress=progress)
+        lessons = read_lessons(texts, parsers, builder, tokenized=tokenized, limit=how.sentences, progress=progress)
     learned, held_out = lessons.split(how.held_out)
     vocabulary = parsers[0].vocabulary
     torch.manual_seed(how.seed)
@@ -94,6 +100,8 @@ def distill(
         "student": asdict(how),
         "machine": machine(),
     }
+    if language_model is not None and (language_model / WEIGHTS).is_file():
+        shutil.copyfile(language_model / WEIGHTS, folder / WEIGHTS)
     write_tensors(folder / DISTILLED, student.state_dict(), {"lookahead": how.lookahead})
     with replacing(folder / "record.json") as file:
         file.write((json.dumps(outcome, indent=1) + "\n").encode())

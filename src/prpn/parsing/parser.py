@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 
 from prpn.config import Builder, Recipe, read_saved_recipe
 from prpn.errors import InputError
+from prpn.models import DEFAULT, model_folder
 from prpn.parsing.folded import Array, Folded
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
@@ -31,6 +32,7 @@ Number = TypeVar("Number", bound="np.floating[Any]")
 
 BLOCK = 16_384
 """Tokens that are worked on at once: enough that most of them repeat, little enough to stay in some megabytes."""
+WEIGHTS = "model.safetensors"
 DISTILLED = "parser.safetensors"
 """Where a folder keeps a parsing network that learned from others (`prpn.distillation`)."""
 SATURATED = 0.01
@@ -69,18 +71,16 @@ class Parser:
             raise InputError(place, f"no {error.args[0]} among the weights", "is this a model folder?") from None
 
     @classmethod
-    def load(cls, folder: str | Path) -> Parser:
-        """Read what parsing needs of a model folder: the distilled parsing network, or else the model's own."""
-        folder = Path(folder)
-        if not (folder / "config.json").is_file():
-            raise InputError(str(folder), "not a model folder (no config.json)", "train one with `prpn train`")
+    def load(cls, model: str | Path = DEFAULT) -> Parser:
+        """Read what parsing needs of a model: the distilled parsing network, or else the model's own."""
+        folder = model_folder(model)
         recipe, distilled = read_saved_recipe(folder / "config.json"), folder / DISTILLED
-        path = distilled if distilled.is_file() else folder / "model.safetensors"
+        path = distilled if distilled.is_file() else folder / WEIGHTS
         try:
             with safe_open(path, framework="numpy") as file:
                 lookahead = int(json.loads((file.metadata() or {}).get("json", "{}")).get("lookahead", 0))
                 names = [name for name in file.keys() if name.startswith(("embedding.", "parsing."))]  # noqa: SIM118
-                weights = {name: file.get_tensor(name) for name in names}
+                weights = {name: file.get_tensor(name).astype(np.float32) for name in names}
         except FileNotFoundError:
             raise InputError(str(path), "no such file", "is this a model folder?") from None
         except (SafetensorError, OSError) as error:

@@ -84,7 +84,10 @@ def tables_json(tables: Mapping[str, Table], known: Known, records: Records) -> 
             "budget": experiment.budget,
             "command": experiment.command,
             "seeds": experiment.seeds,
-            "files": {role: file.names or [file.embedded] for role, file in experiment.files.items()},
+            "files": {
+                role: [name for part in (file, *file.then) for name in part.names or [part.embedded]]
+                for role, file in experiment.files.items()
+            },
             "figures": {figure.label: records[name].value(figure) for figure in experiment.figures},
             "seconds": records[name].seconds,
             "runs": records[name].runs,

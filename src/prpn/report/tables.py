@@ -19,6 +19,7 @@ from typing import Any
 from prpn.report.gains import gains_table
 from prpn.report.precision import precision_table
 from prpn.report.reproduction import time_words, value_words
+from prpn.report.study import study_table
 from prpn.reproduction.experiments import Figure, beside, load_experiments
 from prpn.reproduction.paper import load_tables
 from prpn.reproduction.recorded import Recorded, gather, write_recorded
@@ -168,6 +169,7 @@ PARTS = {
     "parsing speed": parsing_speed_table,
     "precision": precision_table,
     "gains": gains_table,
+    "better trees": lambda folder: study_table(folder, "better-trees"),
     "temperature": temperature_table,
 }
 """What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""

@@ -1,7 +1,7 @@
 """Our experiments: what is trained on which files, and which figures come out of it.
 
-experiment = files by role (training, validation, test, treebank)
-           + systems: models × seeds, n-grams
+experiment = files by role (training, validation, test, treebanks by any name)
+           + systems: models × seeds, n-grams, students of all seeds of a model
            + figures: system × measure × text or treebank, beside a row of the paper
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from prpn.config import Builder, Recipe, did_you_mean, load_recipe
@@ -17,39 +17,54 @@ from prpn.errors import ConfigError
 from prpn.reproduction.package import read_data_file
 from prpn.reproduction.paper import MEASURE_NAMES, Measure
 
-Role = Literal["training", "validation", "test", "treebank"]
+Role = str
+"""What a file is to an experiment: `training`, `validation`, `test`, or a treebank's name."""
+EVERY_MODEL = "*"
+"""In place of a system's name: the figure is measured of all models."""
 NO_SEED = "none"
 """In place of the seed of a system that takes none."""
 
 
 @dataclass(frozen=True)
 class FileNeeded:
-    """A file by the names it may have; or, embedded, a treebank of the package."""
+    """A file by the names it may have, or embedded in the package; and files that are read after it."""
 
     what: str
     names: tuple[str, ...] = ()
     """The first that is found is taken; `?` and `[…]` stand for letters, so that one name can be many files."""
     source: str = ""
     embedded: str = ""
-    half: Literal["", "even"] = ""
-    """Which lines of a treebank are scored: all, or the even ones."""
+    half: Literal["", "odd", "even"] = ""
+    """Which lines of a treebank are scored: all, or every second one."""
+    then: tuple[FileNeeded, ...] = ()
 
 
 @dataclass(frozen=True)
 class TrainedSystem:
-    """A model by its recipe; or, with an order, an n-gram model over the recipe's tokens."""
+    """A model by its recipe; with an order, an n-gram model over its tokens; or a student of a system's models."""
 
-    recipe: str
+    recipe: str = ""
     set: tuple[str, ...] = ()
     order: int = 0
     sentences: bool = False
     """Whether histories of an n-gram stop at `</s>`."""
     cache: bool = False
     """Whether a unigram cache, tuned on the validation text, is mixed in."""
+    punctuation: bool = True
+    """Whether a model reads the punctuation of the texts it is trained and chosen by."""
+    taught_by: str = ""
+    """The system whose models, one a seed, vote on the training text."""
+    student: dict[str, Any] = field(default_factory=dict)
+    """How a student is made: fields of `prpn.distillation.StudentConfig`."""
 
     @property
     def is_model(self) -> bool:
-        """Whether it is a network, which a seed changes."""
+        """Whether it is a network that learns from text."""
+        return bool(self.recipe and not self.order)
+
+    @property
+    def has_luck(self) -> bool:
+        """Whether a seed changes it."""
         return not self.order
 
     def with_seed(self, seed: int) -> Recipe:
@@ -79,17 +94,17 @@ class Figure:
     @property
     def is_of_trees(self) -> bool:
         """Whether trees are scored, not text."""
-        return self.on == "treebank"
+        return self.measure == "f1"
 
     @property
     def label(self) -> str:
         """System, measure and what it was measured on: its name in records."""
         if not self.is_of_trees:
             return f"{self.system}{' + cache' if self.cache else ''}: {self.on} {MEASURE_NAMES[self.measure]}"
-        limit = f", at most {self.maximum_words} words" if self.maximum_words else ""
-        return f"{self.system}: F1 under {self.protocol}{limit}" + (
-            f", {self.builder}" if self.builder != "paper" else ""
-        )
+        limit = f"at most {self.maximum_words} words" if self.maximum_words else ""
+        builder = self.builder if self.builder != "paper" else ""
+        treebank = self.on if self.on != "treebank" else ""
+        return ", ".join(filter(None, [f"{self.system}: F1 under {self.protocol}", limit, builder, treebank]))
 
 
 @dataclass(frozen=True)
@@ -102,6 +117,8 @@ class Experiment:
     figures: tuple[Figure, ...]
     records: tuple[str, ...]
     table: str = ""
+    base: str = ""
+    """The system from which all others differ in one respect: such a study has a table of its own."""
     tokenized: bool = False
     seeds: tuple[int, ...] = ()
     files: dict[Role, FileNeeded] = field(default_factory=dict)
@@ -110,20 +127,29 @@ class Experiment:
     @property
     def command(self) -> str:
         """What runs it again."""
-        needs_folder = any(not file.embedded for file in self.files.values())
+        needs_folder = any(not part.embedded for file in self.files.values() for part in (file, *file.then))
         return f"prpn reproduce {self.name}" + (" --data FOLDER" if needs_folder else "")
 
 
 def load_experiments() -> dict[str, Experiment]:
     """Read all experiments, by name."""
     values = tomllib.loads(read_data_file("experiments.toml"))
-    files = {key: FileNeeded(**_with_tuples(fields)) for key, fields in values["files"].items()}
+    alone = {key: FileNeeded(**_with_tuples(fields)) for key, fields in values["files"].items()}
+    files = {
+        key: replace(file, then=tuple(alone[str(other)] for other in file.then)) for key, file in alone.items()
+    }  # fmt: skip
 
     def experiment(name: str, fields: dict[str, Any]) -> Experiment:
+        systems = {key: TrainedSystem(**_with_tuples(s)) for key, s in fields.get("systems", {}).items()}
+        models = [key for key, system in systems.items() if system.is_model]
         parts = {
-            "figures": tuple(Figure(**figure) for figure in fields["figures"]),
+            "figures": tuple(
+                Figure(**figure | {"system": system})
+                for figure in fields["figures"]
+                for system in (models if figure["system"] == EVERY_MODEL else [figure["system"]])
+            ),
             "files": {role: files[key] for role, key in fields.get("files", {}).items()},
-            "systems": {key: TrainedSystem(**_with_tuples(s)) for key, s in fields.get("systems", {}).items()},
+            "systems": systems,
         }
         return Experiment(name=name, **_with_tuples(fields) | parts)
 
@@ -138,12 +164,12 @@ def experiment_named(name: str, known: dict[str, Experiment]) -> Experiment:
 
 
 def beside(table: str, known: Iterable[Experiment]) -> list[tuple[Experiment, Figure]]:
-    """Every figure of ours that belongs to a table."""
+    """Every figure of ours that belongs to a table; those of studies belong to none but their own."""
     return [
         (experiment, figure)
         for experiment in known
         for figure in experiment.figures
-        if (figure.table or experiment.table) == table
+        if (figure.table or experiment.table) == table and not experiment.base
     ]
 
 

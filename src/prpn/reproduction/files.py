@@ -16,7 +16,7 @@ COMPRESSED = ("", ".gz", ".xz")
 
 @dataclass(frozen=True)
 class FoundFile:
-    """What a role is played by: a file, or several for a treebank."""
+    """What a role is played by: a file, or several one after the other."""
 
     needed: FileNeeded
     paths: tuple[Path, ...]
@@ -38,12 +38,13 @@ def find_files(
     found: dict[Role, FoundFile] = {}
     missing = []
     for role, needed in experiment.files.items():
-        paths = _paths_of(experiment, needed, folder)
-        if paths:
+        parts = {part.what: _paths_of(experiment, part, folder) for part in (needed, *needed.then)}
+        if all(parts.values()):
+            paths = tuple(path for part in parts.values() for path in part)
             sha256, recorded = checksum(paths), recorded_checksums.get(role)
             found[role] = FoundFile(needed, paths, sha256, None if recorded is None else sha256 == recorded)
         else:
-            missing.append(needed)
+            missing += [part for part in (needed, *needed.then) if not parts[part.what]]
     if missing:
         names = ", ".join(f"{needed.names[0]} ({needed.what})" for needed in missing)
         sources = dict.fromkeys(needed.source for needed in missing)
@@ -53,7 +54,7 @@ def find_files(
 
 def _paths_of(experiment: Experiment, needed: FileNeeded, folder: Path | None) -> tuple[Path, ...]:
     if needed.embedded:
-        return (embedded_corpus(needed.embedded, "trees"),)
+        return (embedded_corpus(*needed.embedded.split(".")),)
     if folder is None:
         wanted = ", ".join(file.names[0] for file in experiment.files.values() if file.names)
         raise ConfigError(f"{experiment.name} needs files that do not come with prpn ({wanted}): give --data FOLDER")

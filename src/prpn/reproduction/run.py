@@ -5,6 +5,7 @@ systems × seeds ── trained ──> scores of texts, parsers ──> figures
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,14 +15,18 @@ from typing import Any
 from prpn.baselines.ngram import NGram
 from prpn.baselines.unigram_cache import tune_cache
 from prpn.config import load_recipe
+from prpn.distillation.lessons import without_punctuation
+from prpn.distillation.run import StudentConfig, distill
 from prpn.language.cached_score import save_cache, score_with_cache, tune_on
 from prpn.parsing.parser import Parser
 from prpn.pretrained import load
 from prpn.report.progress import counting
 from prpn.reproduction.experiments import NO_SEED, Experiment, Figure, Role, TrainedSystem
 from prpn.reproduction.files import FoundFile
+from prpn.text.atomic import replacing
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Corpus, encode
+from prpn.text.files import read_lines
 from prpn.text.tokenizer import Tokenizer
 from prpn.training.data import prepare
 from prpn.training.evaluate import LanguageScore
@@ -71,7 +76,11 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
     outcome = Outcome()
     trained: dict[str, list[_Trained]] = {}
     for name, system in experiment.systems.items():
-        for each in _train_all(experiment, name, system, files, options):
+        if system.taught_by:
+            made = [_taught(experiment, name, system, trained[system.taught_by], files, options)]
+        else:
+            made = list(_train_all(experiment, name, system, files, options))
+        for each in made:
             trained.setdefault(name, []).append(each)
             seed = None if each.seed == NO_SEED else int(each.seed)
             outcome.runs.append({"system": name, "seed": seed, "steps": each.steps, "seconds": each.seconds})
@@ -96,17 +105,23 @@ def _train_all(
     files: Mapping[Role, FoundFile],
     options: Options,
 ) -> Iterable[_Trained]:
-    wanted = {(figure.on, figure.cache) for figure in experiment.figures if figure.system == name}
+    own = [figure for figure in experiment.figures if figure.system == name]
+    wanted = {(figure.on, figure.cache) for figure in own if not figure.is_of_trees}
+    taught = {system.taught_by for system in experiment.systems.values()}
+    parses = name in taught or any(figure.is_of_trees for figure in own)
     if not system.is_model:
         yield _counted(experiment, system, files, options.quiet)
         return
+    texts = {role: _names(files, role) for role in ("training", "validation")}
+    if not system.punctuation:
+        texts = {role: _without_punctuation(system, role, names, options) for role, names in texts.items()}
     for seed in options.seeds:
-        folder = options.out / experiment.name / f"{name.replace(' ', '-')}-{seed}"
+        folder = options.out / experiment.name / _folder(name, seed)
         result = train(
             system.with_seed(seed),
             folder,
-            texts=_names(files, "training"),
-            validation=_name(files, "validation"),
+            texts=texts["training"],
+            validation=next(iter(texts["validation"]), None),
             tokenized=experiment.tokenized,
             resume=options.resume,
             device=options.device,
@@ -116,8 +131,52 @@ def _train_all(
         if wanted & {("test", False), ("test", True), ("validation", True)}:
             cached = any(with_cache for _, with_cache in wanted)
             scores |= _scores_of(folder, files, cached, experiment.tokenized, options)
-        parser = Parser.load(folder) if ("treebank", False) in wanted else None
+        parser = Parser.load(folder) if parses else None
         yield _Trained(str(seed), scores, parser, result["steps"], result["seconds"])
+
+
+def _without_punctuation(system: TrainedSystem, role: Role, names: Sequence[str], options: Options) -> list[str]:
+    """The same texts in one file without punctuation; made once."""
+    tokenizer = Tokenizer(load_recipe(system.recipe).text)
+    path = options.out / "without-punctuation" / f"{role}.txt"
+    if names and not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file, counting("leaving out punctuation", None, options.quiet) as progress:
+            for _, line in (pair for name in names for pair in read_lines(name)):
+                words = without_punctuation(tokenizer.words(line)) if isinstance(line, str) else []
+                file.write((" ".join(words) + "\n").encode())
+                progress(1)
+    return [str(path)] if names else []
+
+
+def _taught(
+    experiment: Experiment,
+    name: str,
+    system: TrainedSystem,
+    teachers: Sequence[_Trained],
+    files: Mapping[Role, FoundFile],
+    options: Options,
+) -> _Trained:
+    """A student of models with different seeds; the one with the best held-out loss gives words and language model."""
+    best_first = sorted(teachers, key=lambda each: each.scores["validation", False]["loss"])
+    folders = [options.out / experiment.name / _folder(system.taught_by, each.seed) for each in best_first]
+    folder = options.out / experiment.name / name.replace(" ", "-")
+    if not (options.resume and (folder / "record.json").is_file()):
+        distill(
+            [each.parser for each in best_first if each.parser is not None],
+            _names(files, "training"),
+            folder,
+            StudentConfig(**system.student),
+            tokenized=experiment.tokenized,
+            language_model=folders[0],
+            quiet=options.quiet,
+        )
+    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    return _Trained(NO_SEED, Scores(), Parser.load(folder), None, record["seconds"])
+
+
+def _folder(system: str, seed: int | str) -> str:
+    return f"{system.replace(' ', '-')}-{seed}"
 
 
 def _scores_of(
@@ -184,16 +243,16 @@ def _tree_figures(
 ) -> dict[str, dict[str, float]]:
     """Score trees once for each builder and length; several protocols come out at once."""
     found: dict[str, dict[str, float]] = {}
-    groups: dict[tuple[Any, int | None], list[Figure]] = {}
+    groups: dict[tuple[Role, Any, int | None], list[Figure]] = {}
     for figure in experiment.figures:
         if figure.is_of_trees:
-            groups.setdefault((figure.builder, figure.maximum_words), []).append(figure)
-    for (builder, maximum), figures in groups.items():
-        treebank = _treebank(files["treebank"], maximum)
+            groups.setdefault((figure.on, figure.builder, figure.maximum_words), []).append(figure)
+    for (role, builder, maximum), figures in groups.items():
+        treebank = _treebank(files[role], maximum)
         parsers = {
             f"{name} {each.seed}": each.parser
-            for name, many in trained.items()
-            for each in many
+            for name in dict.fromkeys(figure.system for figure in figures)
+            for each in trained.get(name, ())
             if each.parser is not None
         }
         protocols = protocols_named(list(dict.fromkeys(figure.protocol for figure in figures)))
@@ -208,9 +267,11 @@ def _tree_figures(
 
 def _treebank(file: FoundFile, maximum: int | None) -> Treebank:
     loaded = load_treebank(list(file.paths), Cleaning(maximum=maximum))
-    if file.needed.half == "even":
-        return replace(loaded, name=f"{loaded.name}, even lines", sentences=loaded.sentences[1::2])
-    return loaded
+    half = file.needed.half
+    if not half:
+        return loaded
+    first = 0 if half == "odd" else 1  # lines are counted from one
+    return replace(loaded, name=f"{loaded.name}, {half} lines", sentences=loaded.sentences[first::2])
 
 
 def _names(files: Mapping[Role, FoundFile], role: Role) -> list[str]:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 
-_BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
+BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 _QUOTES = {"“": "``", "”": "''", "„": "``", "«": "``", "»": "''", "‘": "`"}
 _STRAIGHT_QUOTES = {'"': ("``", "''"), "'": ("`", "'")}
 _DASHES = {"–": "--", "—": "--", "…": "..."}
-_REWRITTEN = _BRACKETS | _QUOTES | _DASHES
+_REWRITTEN = BRACKETS | _QUOTES | _DASHES
 
 # Everything but ASCII punctuation, general punctuation and the quotation marks of Latin-1.
 _LETTER = r"[^\s!-/:-@\[-`{-~‐-⁞«»]"
