@@ -39,6 +39,11 @@ names = ["small.trees", "small_?.mrg"]
 half = "odd"
 what = "every second tree"
 source = "made by this test"
+[files.words]
+names = ["small.trees", "small_?.mrg"]
+words = true
+what = "their words"
+source = "made by this test"
 [files.treebank]
 names = ["small.trees", "small_?.mrg"]
 what = "trees"
@@ -80,6 +85,16 @@ figures = [
 teacher = {{ recipe = "{recipe}", set = ["training.steps=2"] }}
 bare = {{ recipe = "{recipe}", set = ["training.steps=2"], punctuation = false }}
 student = {{ taught_by = "teacher", student = {{ channels = 4, embedding = 4, epochs = 1 }} }}
+
+[experiments.words]
+sentence = "A model of the words of trees."
+budget = "a step"
+seeds = [1]
+records = ["reproduced/words"]
+files = {{ training = "words", trees = "treebank" }}
+figures = [{{ system = "model", measure = "f1", on = "trees", protocol = "kim", spread = 0.1 }}]
+[experiments.words.systems]
+model = {{ recipe = "{recipe}", set = ["training.steps=1", "training.batch_size=1", "text.held_out=0.3"] }}
 """
 TREES = (
     "(S (NP (DT the) (JJ old) (NN man)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN bench)))))\n(S (NN man) (VB ran))\n"
@@ -167,7 +182,8 @@ def test_a_crowd_and_its_student(small: Path, prpn: Command) -> None:
     ]  # fmt: skip
     assert first["data"]["training"]["file"] == "small.train.txt, small.valid.txt.gz"
     folder = small / "runs"
-    bare = (folder / "without-punctuation" / "training.txt").read_text().split()
+    (written,) = (folder / "texts").glob("*-bare.txt")
+    bare = written.read_text().split()
     assert bare
     assert "." not in bare
     losses = {
@@ -185,6 +201,12 @@ def test_a_crowd_and_its_student(small: Path, prpn: Command) -> None:
     table = study_table(small / "results", "crowd").splitlines()
     assert table[0].startswith("| change | setting | F1 under kim, half |")
     assert any("text without punctuation" in row and "±" in row for row in table)
+
+
+def test_the_words_of_trees_are_a_text(small: Path, prpn: Command) -> None:
+    assert run(prpn, small, name="words")["status"] == 0
+    (written,) = (small / "runs" / "texts").glob("*.txt")
+    assert written.read_text() == "the old man sat on the bench\nman ran\n" * 2
 
 
 def test_a_figure_outside_of_what_is_allowed_fails(small: Path, prpn: Command) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -103,8 +102,7 @@ def words(
     """
     loaded = _load(treebank, skip_broken, keep=keep, lowercase=lowercase, digits=digits, maximum=max_words)
     for sentence in loaded.counted():
-        # What splits at white space must find these words again, also one with a no-break space inside.
-        print(" ".join(re.sub(r"\s", "▁", word) for word in sentence.tree.words))
+        print(sentence.line)
 
 
 @app.command(no_args_is_help=True)

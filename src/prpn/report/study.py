@@ -36,10 +36,9 @@ def study_table(folder: Path, name: str) -> str:
         values = recorded.figures.get(of[system][0].label, {})
         rows.append(f"| {' | '.join(_cells(experiment, system, of[system], values, base, recorded))} |")
     controls = [figure for figure in experiment.figures if figure.system not in experiment.systems]
-    for figure in controls:
-        rows.append(
-            f"| *{figure.system}* | {figure.builder} | {value_words(recorded.value(figure), 'f1')} |" + " |" * 2
-        )
+    rows += [
+        f"| *{each.system}* | {each.builder} | {value_words(recorded.value(each), each.measure)} |" for each in controls
+    ]
     return "\n".join(rows)
 
 

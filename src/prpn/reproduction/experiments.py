@@ -36,6 +36,8 @@ class FileNeeded:
     embedded: str = ""
     half: Literal["", "odd", "even"] = ""
     """Which lines of a treebank are scored: all, or every second one."""
+    words: bool = False
+    """Whether it is a treebank of which the words alone are read, as a text."""
     then: tuple[FileNeeded, ...] = ()
 
 

@@ -112,16 +112,16 @@ def _train_all(
     if not system.is_model:
         yield _counted(experiment, system, files, options.quiet)
         return
-    texts = {role: _names(files, role) for role in ("training", "validation")}
-    if not system.punctuation:
-        texts = {role: _without_punctuation(system, role, names, options) for role, names in texts.items()}
+    training, validation = (
+        _texts(system, experiment.tokenized, files, role, options) for role in ("training", "validation")
+    )
     for seed in options.seeds:
         folder = options.out / experiment.name / _folder(name, seed)
         result = train(
             system.with_seed(seed),
             folder,
-            texts=texts["training"],
-            validation=next(iter(texts["validation"]), None),
+            texts=training,
+            validation=next(iter(validation), None),
             tokenized=experiment.tokenized,
             resume=options.resume,
             device=options.device,
@@ -135,18 +135,31 @@ def _train_all(
         yield _Trained(str(seed), scores, parser, result["steps"], result["seconds"])
 
 
-def _without_punctuation(system: TrainedSystem, role: Role, names: Sequence[str], options: Options) -> list[str]:
-    """The same texts in one file without punctuation; made once."""
-    tokenizer = Tokenizer(load_recipe(system.recipe).text)
-    path = options.out / "without-punctuation" / f"{role}.txt"
-    if names and not path.exists():
+def _texts(
+    system: TrainedSystem, tokenized: bool, files: Mapping[Role, FoundFile], role: Role, options: Options
+) -> list[str]:
+    """The files of a text as a system reads it: trees as their words, and without punctuation if it reads none."""
+    if role not in files:
+        return []
+    found, names = files[role], _names(files, role)
+    if system.punctuation and not found.needed.words:
+        return names
+    path = options.out / "texts" / f"{found.sha256 or role}{'' if system.punctuation else '-bare'}.txt"
+    if not path.exists():
+        tokenizer = Tokenizer(load_recipe(system.recipe).text, tokenized)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file, counting("leaving out punctuation", None, options.quiet) as progress:
-            for _, line in (pair for name in names for pair in read_lines(name)):
-                words = without_punctuation(tokenizer.words(line)) if isinstance(line, str) else []
-                file.write((" ".join(words) + "\n").encode())
+        with replacing(path) as file, counting(f"writing {path.name}", None, options.quiet) as progress:
+            for line in _lines(found, names):
+                words = tokenizer.words(line)
+                file.write((" ".join(words if system.punctuation else without_punctuation(words)) + "\n").encode())
                 progress(1)
-    return [str(path)] if names else []
+    return [str(path)]
+
+
+def _lines(found: FoundFile, names: Sequence[str]) -> Iterable[str]:
+    if found.needed.words:
+        return (sentence.line for sentence in load_treebank(names).counted())
+    return (line for name in names for _, line in read_lines(name) if isinstance(line, str))
 
 
 def _taught(

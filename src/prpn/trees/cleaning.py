@@ -59,6 +59,11 @@ class Sentence:
     tags: tuple[str | None, ...]
     kept: tuple[bool, ...]
 
+    @property
+    def line(self) -> str:
+        """Its words as text that splits into them again at white space, also one with a no-break space inside."""
+        return " ".join(re.sub(r"\s", "▁", word) for word in self.tree.words)
+
 
 @dataclass(frozen=True)
 class Treebank:
