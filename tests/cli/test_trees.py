@@ -79,9 +79,8 @@ def test_tokenized_and_builder(prpn: Command, work: Path, tmp_path: Path) -> Non
     assert prpn("parse", "-m", work / "model", "--builder", "papr").status == 2
 
 
-def test_no_text_is_no_tree_and_no_model_is_wrong_use(prpn: Command, work: Path, tmp_path: Path) -> None:
+def test_no_text_is_no_tree_and_a_model_must_be_one(prpn: Command, work: Path, tmp_path: Path) -> None:
     assert prpn("parse", "-m", work / "model", stdin=b"") == (0, "", "")
-    assert_refused(prpn("parse", stdin=b"a\n"), 2, "say --model FOLDER")
     assert prpn("parse", "-m", tmp_path).status == 1
     assert prpn("parse", tmp_path / "none.txt", "-m", work / "model").status == 1
 
@@ -210,7 +209,7 @@ def test_unknown_names(prpn: Command, gold: Path, work: Path) -> None:
     assert_refused(prpn("evaluate", gold, "--protocol", "klien"), 2, cause)
     assert prpn("evaluate", gold, "--average", "-m", work / "model").status == 2
     assert_refused(prpn("evaluate", gold, "-m", work / "model", "-m", work / "model"), 2, "is given twice")
-    assert_refused(prpn("evaluate", gold, "--max-words", 1), 1, "no sentence is left to score")
+    assert_refused(prpn("evaluate", gold, "-m", work / "model", "--max-words", 1), 1, "no sentence is left to score")
 
 
 def test_average(prpn: Command, tmp_path: Path) -> None:

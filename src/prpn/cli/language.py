@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,9 @@ from typing import Annotated
 import typer
 
 from prpn.cli.options import EMBEDDED, Device, Json, SomeModel, Tokenized, app, print_json
+
+_MARKER = re.compile(r"<!--.*?-->\n")
+"""What on a card is not meant for its readers."""
 
 
 @app.command(no_args_is_help=True)
@@ -154,5 +158,9 @@ def info(
         )
         return
     card = model_folder(model) / "README.md"
-    print(card.read_text(encoding="utf-8") if card.exists() else f"# {model.name}\n\nTraining has not finished.\n")
+    print(
+        _MARKER.sub("", card.read_text(encoding="utf-8"))
+        if card.exists()
+        else f"# {model.name}\n\nTraining has not finished.\n"
+    )
     print(f"{parameters:,} parameters; kernels: {kernels.described()}")

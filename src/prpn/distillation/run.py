@@ -31,6 +31,9 @@ from prpn.training.checkpoint import write_tensors
 from prpn.training.record import machine
 from prpn.trees.from_distances import build
 
+OWN_BUILDER: Builder = "unbiased"
+"""What makes trees of a student's scores: it learns the order of heights, which this builder reads."""
+
 
 @dataclass(frozen=True)
 class StudentConfig:
@@ -87,7 +90,7 @@ def distill(
     agreement = _agreement(student, held_out, how, vocabulary.start)
     recipe = parsers[0].recipe
     folder.mkdir(parents=True, exist_ok=True)
-    save_recipe(replace(recipe, model=replace(recipe.model, builder="unbiased")), folder / "config.json")
+    save_recipe(replace(recipe, model=replace(recipe.model, builder=OWN_BUILDER)), folder / "config.json")
     vocabulary.save(folder / "vocabulary.json")
     outcome = {
         "command": command(),
@@ -98,6 +101,7 @@ def distill(
         "agreement": agreement,
         "seconds": round(time.monotonic() - began, 1),
         "student": asdict(how),
+        "builder": OWN_BUILDER,
         "machine": machine(),
     }
     if language_model is not None and (language_model / WEIGHTS).is_file():
@@ -138,7 +142,7 @@ def _agreement(student: Student, lessons: Lessons, how: StudentConfig, start: in
     for ids, heights, mask in _batches(lessons, how, None):
         for row, target, own in zip(student(ids, start, mask).numpy(), heights.numpy(), mask.numpy(), strict=True):
             words = ["x"] * int(own.sum())
-            found, wanted = (set(build(words, x[own].astype(float), "unbiased").spans()) for x in (row, target))
+            found, wanted = (set(build(words, x[own].astype(float), OWN_BUILDER).spans()) for x in (row, target))
             same, total = same + len(found & wanted), total + len(wanted)
     return same / total
 

@@ -5,7 +5,7 @@
 A record with `systems` is an evaluation of trees, as `prpn evaluate --json` prints it; any other is a training run.
 `benchmarks/benchmark.json` is what `make bench` writes, `reproduced/` what `prpn reproduce NAME --json` prints,
 `precision/` the same runs in fp32 and bf16, `gains/` runs with one change each,
-`temperature/` what `prpn temperature --json` prints.
+`temperature/` what `prpn temperature --json` prints, `embedded/` what the embedded model was made by and its scores.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from prpn.report.card import facts_table, phrases_table, scores_tables
 from prpn.report.gains import gains_table
 from prpn.report.precision import precision_table
 from prpn.report.reproduction import time_words, value_words
@@ -169,6 +170,9 @@ PARTS = {
     "parsing speed": parsing_speed_table,
     "precision": precision_table,
     "gains": gains_table,
+    "embedded facts": facts_table,
+    "embedded scores": scores_tables,
+    "embedded phrases": phrases_table,
     "better trees": lambda folder: study_table(folder, "better-trees"),
     "temperature": temperature_table,
 }

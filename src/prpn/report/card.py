@@ -1,0 +1,102 @@
+"""The numbers on the card of the embedded model, made from `results/embedded/`.
+
+teacher-SEED.json       how each teacher was trained, as `prpn train` leaves it
+student.json            how the student was, as `prpn distill` leaves it
+TREEBANK-BUILDER.json   what `prpn evaluate TREEBANK --model english --builder BUILDER --json` prints;
+                        TREEBANK10-BUILDER.json with `--max-words 10`
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from prpn.models import DEFAULT
+from prpn.report.reproduction import time_words
+from prpn.trees.protocols import PROTOCOLS
+
+FOLDER = "embedded"
+THROUGH_BUILDER = ("random-distances", DEFAULT)
+"""Systems whose trees depend on the builder."""
+PHRASES = ("DT+NN", "NP", "VP", "PP", "S", "SBAR")
+Record = dict[str, Any]
+
+
+def facts_table(results: Path) -> str:
+    """What the model is made of, and what each step of making it took."""
+    teachers, student = _records(results, "teacher-*"), _record(results, "student")
+    first = next(iter(teachers.values()))
+    data, seconds = first["data"], sum(record["seconds"] for record in teachers.values())
+    rows = {
+        "text": f"{data['training']['tokens']:,} tokens, SHA-256 `{data['training']['sha256'][:16]}…`",
+        "vocabulary": f"{data['vocabulary']:,} words and classes of unknown words",
+        "teachers": f"{len(teachers)}, seeds {', '.join(_seed(record) for record in teachers.values())}, "
+        f"{first['steps']:,} steps each, {time_words(seconds)} of one core together",
+        "their held-out perplexity": ", ".join(f"{_perplexity(record):.2f}" for record in teachers.values()),
+        "language model": f"that of the teacher with the best of these, {min(map(_perplexity, teachers.values())):.2f}",
+        "student": f"learned from {student['sentences']:,} sentences on which the teachers voted, in "
+        f"{time_words(student['seconds'])}; finds {student['agreement']:.1%} of their constituents in others",
+    }
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {words} |" for name, words in rows.items())])
+
+
+def scores_tables(results: Path) -> str:
+    """A table a treebank and length: every protocol, every baseline, and the model through each builder."""
+    by_treebank: dict[str, list[Record]] = {}
+    for name, record in _records(results, "*").items():
+        if "systems" in record:
+            by_treebank.setdefault(name.partition("-")[0], []).append(record)
+    parts = []
+    for records in by_treebank.values():
+        first = records[0]
+        most = first["cleaning"]["maximum"]
+        limit = f", at most {most} words" if most else ", all lengths"
+        parts += [f"**{_name(first)}{limit}**: {first['sentences']:,} sentences, {first['words']:,} words", ""]
+        parts += [f"| system | {' | '.join(PROTOCOLS)} |", "|---" * (1 + len(PROTOCOLS)) + "|"]
+        parts += [_row(name, found) for name, found in first["systems"].items() if name not in THROUGH_BUILDER]
+        for system in THROUGH_BUILDER:
+            parts += [_row(f"{system}, `{each['builder']}`", each["systems"][system]) for each in records]
+        parts.append("")
+    return "\n".join(parts).rstrip()
+
+
+def phrases_table(results: Path) -> str:
+    """The share of phrases that are found, by kind, all lengths."""
+    rows = [f"| treebank | system | {' | '.join(PHRASES)} |", "|---" * (2 + len(PHRASES)) + "|"]
+    for name, record in _records(results, "*").items():
+        if "systems" in record and not record["cleaning"]["maximum"] and name.endswith(f"-{_own_builder(results)}"):
+            for system in ("right", *THROUGH_BUILDER):
+                cells = [f"{record['by_label'][system].get(kind, 0):.1f}" for kind in PHRASES]
+                rows.append(f"| {_name(record)} | {system} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _row(name: str, figures: dict[str, Any]) -> str:
+    cells = [f"{figures[p]['f1']:.2f} ({figures[p]['low']:.1f}–{figures[p]['high']:.1f})" for p in PROTOCOLS]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def _own_builder(results: Path) -> str:
+    return str(_record(results, "student")["builder"])
+
+
+def _name(record: Record) -> str:
+    return Path(record["treebank"]).name
+
+
+def _seed(record: Record) -> str:
+    return str(record["recipe"]["training"]["seed"])
+
+
+def _perplexity(record: Record) -> float:
+    return float(record["validation"]["perplexity"])
+
+
+def _record(results: Path, name: str) -> Record:
+    return _records(results, name)[name]
+
+
+def _records(results: Path, pattern: str) -> dict[str, Record]:
+    paths = sorted((results / FOLDER).glob(f"{pattern}.json"))
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}

@@ -1,0 +1,3 @@
+"""The command in this process."""
+
+from tests.cli.conftest import prpn  # noqa: F401 - a fixture
