@@ -37,7 +37,7 @@ def test_half_the_space_and_nothing_of_the_training(model: Path, tmp_path: Path)
     text = "the old man sat on a bench ."
     first, second = (load(folder).perplexity(text) for folder in (model, tmp_path / "small"))
     assert math.isclose(first, second, rel_tol=1e-2)
-    with pytest.raises(InputError, match="already holds a model; .*--out"):
+    with pytest.raises(InputError, match=r"already holds a model; .*--out"):
         pack(model, tmp_path / "small")
 
 

@@ -88,7 +88,8 @@ def test_differences_and_seeds(result: Evaluation) -> None:
 def test_shape_of_the_trees(result: Evaluation) -> None:
     *_, one, flat = table(printed(result), "shape of the trees")
     found = result.diagnoses["flat"]
-    assert flat == ["flat", "0.0", "100.0", f"{found.mean_depth:.1f}", "100.0", "0.0"]
+    agreement = f"{result.agreement['flat']:.1f}"
+    assert flat == ["flat", "0.0", "100.0", agreement, f"{found.mean_depth:.1f}", "100.0", "0.0"]
     assert one[0] == TWENTY
 
 

@@ -49,7 +49,7 @@ def test_json(tmp_path: Path) -> None:
     found = evaluate_parsers(loaded, models, ALL, with_average=True).to_json()
     assert list(found) == [
         "treebank", "sentences", "words", "broken", "cleaning", "builder", "systems", "lengths", "by_length", "labels",
-        "by_label", "differences", "seeds", "self_f1", "diagnostics",
+        "by_label", "differences", "seeds", "self_f1", "agreement", "diagnostics",
     ]  # fmt: skip
     assert found["treebank"] == str(tmp_path / "own.trees")
     assert found["sentences"] == len(loaded.counted()) == COUNTED
@@ -222,6 +222,7 @@ def test_several_models(tmp_path: Path) -> None:
     agreement = [f1_between(one, other, PROTOCOLS["kim"]) for one, other in pairs]
     assert result.self_f1 == pytest.approx(sum(agreement) / 3)
     assert 0 < result.self_f1 < 100
+    assert result.agreement["seed 3"] == pytest.approx((agreement[1] + agreement[2]) / 2)
 
 
 def test_a_model_agrees_with_itself(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def evaluate(
     loaded = _load(treebank, skip_broken, as_json, keep=keep, maximum=max_words)
     with counting("scoring", None, as_json) as progress:
         result = evaluate_parsers(loaded, parsers, chosen, builder, with_average=average, progress=progress)
-    _show(result, as_json, treebank, parsers)
+    _show(result, as_json, treebank, dict(zip(parsers, folders, strict=True)), parsers)
 
 
 @app.command(no_args_is_help=True)
@@ -176,7 +176,7 @@ def score(
             print(f"prpn: {path}: {read.reworded:,} trees have other words than the gold trees", file=sys.stderr)
     with counting("scoring", None, as_json) as progress:
         result = run(loaded, systems, chosen, builder, progress)
-    _show(result, as_json, [gold], {})
+    _show(result, as_json, [gold], {}, {})
 
 
 @app.command(no_args_is_help=True)
@@ -231,8 +231,11 @@ def _load(paths: list[str], skip_broken: bool, quiet: bool = False, **cleaning: 
     return loaded
 
 
-def _show(result: Evaluation, as_json: bool, paths: list[str], parsers: Mapping[str, Parser]) -> None:
+def _show(
+    result: Evaluation, as_json: bool, paths: list[str], folders: Mapping[str, Path], parsers: Mapping[str, Parser]
+) -> None:
     from prpn import provenance
+    from prpn.models import held_out_loss
     from prpn.report.evaluation import print_evaluation
     from prpn.trees.treebank import files_of
 
@@ -244,7 +247,11 @@ def _show(result: Evaluation, as_json: bool, paths: list[str], parsers: Mapping[
         "commit": provenance.commit(),
         "treebank_sha256": provenance.checksum(files_of(paths)),
         "models": {
-            name: {"recipe": parser.recipe.name, "seed": parser.recipe.training.seed}
+            name: {
+                "recipe": parser.recipe.name,
+                "seed": parser.recipe.training.seed,
+                "held_out_loss": held_out_loss(folders[name]),
+            }
             for name, parser in parsers.items()
         },
         "machine": provenance.machine(),

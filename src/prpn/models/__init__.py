@@ -5,6 +5,7 @@ a model = a folder that the user has, or the name of a folder here; without eith
 
 from __future__ import annotations
 
+import json
 from importlib import resources
 from pathlib import Path
 
@@ -36,6 +37,13 @@ def model_folder(model: str | Path = DEFAULT) -> Path:
 def is_embedded(folder: Path) -> bool:
     """Whether a model's folder is one of the package's own."""
     return folder.resolve().parent == _home().resolve()
+
+
+def held_out_loss(model: str | Path) -> float | None:
+    """The loss by which a model's weights were chosen, as the record in its folder has it."""
+    record = model_folder(model) / "record.json"
+    values = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    return values.get("validation", {}).get("loss")
 
 
 def _home() -> Path:

@@ -89,11 +89,19 @@ def _tables(evaluation: Evaluation) -> Iterable[RenderableType]:
         yield seeds
 
     if evaluation.diagnoses:
-        headings = ("overlap with left", "with right", "mean depth", "sentences with ties", "saturated distances")
+        headings = (
+            "overlap with left",
+            "with right",
+            "others",
+            "mean depth",
+            "sentences with ties",
+            "saturated distances",
+        )
         shape = _table("shape of the trees, in percent but for depth", "model", *headings)
         for name, d in evaluation.diagnoses.items():
-            values = (d.left_overlap, d.right_overlap, d.mean_depth, d.tied_sentences, d.saturated_distances)
-            shape.add_row(Text(name), *(f"{value:.1f}" for value in values))
+            agreement = evaluation.agreement.get(name)
+            values = (d.left_overlap, d.right_overlap, agreement, d.mean_depth, d.tied_sentences, d.saturated_distances)
+            shape.add_row(Text(name), *("" if value is None else f"{value:.1f}" for value in values))
         yield shape
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from prpn.report.card import facts_table, phrases_table, scores_tables
+from prpn.report.choice import choice_table
 from prpn.report.gains import gains_table
 from prpn.report.precision import precision_table
 from prpn.report.reproduction import time_words, value_words
@@ -169,6 +170,7 @@ PARTS = {
     "evaluation speed": evaluation_speed_table,
     "parsing speed": parsing_speed_table,
     "precision": precision_table,
+    "choice": choice_table,
     "gains": gains_table,
     "embedded facts": facts_table,
     "embedded scores": scores_tables,

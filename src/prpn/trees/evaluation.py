@@ -70,6 +70,9 @@ class Evaluation:
     """By system, system it is compared with, and protocol."""
     seeds: dict[str, Seeds] = field(default_factory=dict)
     self_f1: float | None = None
+    """How far all models agree, the mean over pairs."""
+    agreement: dict[str, float] = field(default_factory=dict)
+    """How far each model agrees with the others."""
     diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -93,6 +96,7 @@ class Evaluation:
             },
             "seeds": {name: asdict(seeds) for name, seeds in self.seeds.items()},
             "self_f1": self.self_f1,
+            "agreement": self.agreement,
             "diagnostics": {name: asdict(d) | {"collapsed": d.collapsed} for name, d in self.diagnoses.items()},
         }
 
@@ -212,8 +216,12 @@ def _compare_seeds(result: Evaluation, seeds: Sequence[System]) -> None:
     for protocol in result.systems[seeds[0].name]:
         f1 = [result.systems[seed.name][protocol].f1 for seed in seeds]
         result.seeds[protocol] = Seeds(float(np.mean(f1)), float(np.std(f1, ddof=1)), max(f1))
-    agreement = [f1_between(a.draws[0], b.draws[0], PROTOCOLS["kim"]) for a, b in combinations(seeds, 2)]
-    result.self_f1 = float(np.mean(agreement))
+    pairs = {
+        (a.name, b.name): f1_between(a.draws[0], b.draws[0], PROTOCOLS["kim"]) for a, b in combinations(seeds, 2)
+    }  # fmt: skip
+    result.self_f1 = float(np.mean(list(pairs.values())))
+    for seed in seeds:
+        result.agreement[seed.name] = float(np.mean([f1 for pair, f1 in pairs.items() if seed.name in pair]))
 
 
 def _within(lengths: NDArray[np.int64], least: int, most: int | None) -> NDArray[np.bool_]:

@@ -1,0 +1,51 @@
+"""How well signals that need no trees choose a model: rank correlation with F1 over the models of `results/choice/`.
+
+NAME.json      what `prpn evaluate TREEBANK --model … --json` prints of many models: F1, how far each agrees with the
+               others, depth and leaning of its trees, and the held-out loss of its training
+
+    ρ = correlation of the ranks of a signal with the ranks of F1 (Spearman); ties share their mean rank
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PROTOCOL = "kim"
+SIGNALS: dict[str, Callable[[dict[str, Any], str], float]] = {
+    "lower held-out loss": lambda record, name: -record["models"][name]["held_out_loss"],
+    "more agreement with the others": lambda record, name: record["agreement"][name],
+    "deeper trees": lambda record, name: record["diagnostics"][name]["mean_depth"],
+    "more overlap with right branching": lambda record, name: record["diagnostics"][name]["right_overlap"],
+}
+"""Greater is taken for better."""
+
+
+def choice_table(results: Path) -> str:
+    """One row a signal and record: its rank correlation with F1, and F1 of the model that it would choose."""
+    heads = ("models", "signal", "ρ with F1", "F1 of its choice", "best F1", "mean F1")
+    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for path in sorted((results / "choice").glob("*.json")):
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        names = list(record["models"])
+        f1 = [record["systems"][name][PROTOCOL]["f1"] for name in names]
+        for signal, value_of in SIGNALS.items():
+            values = [value_of(record, name) for name in names]
+            figures = (rank_correlation(values, f1), f1[int(np.argmax(values))], max(f1), float(np.mean(f1)))
+            rows.append(f"| {len(names)}, `{path.stem}` | {signal} | {' | '.join(f'{each:.2f}' for each in figures)} |")
+    return "\n".join(rows)
+
+
+def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
+    """Spearman's ρ."""
+    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
+
+
+def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[place]
