@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from prpn.report.tables import PARTS, with_tables
+from prpn.trees.protocols import PROTOCOLS
 
 REPOSITORY = Path(__file__).parents[2]
 FIGURES = {"f1": 12.344, "precision": 1.0, "recall": 2.0, "low": 11.0, "high": 13.06}
@@ -76,6 +77,25 @@ def write_gains(folder: Path) -> None:
         (folder / f"{name}.json").write_text(json.dumps(record))
 
 
+def write_embedded(folder: Path) -> None:
+    """Two teachers, a student, and a treebank scored through two builders."""
+    folder.mkdir()
+    for seed, perplexity in ((1, 120.0), (2, 110.0)):
+        teacher = RUN | {"validation": {"perplexity": perplexity}, "recipe": {"training": {"seed": seed}}}
+        teacher["data"] = {"training": {"tokens": 1000, "sha256": "0123456789abcdef01"}, "vocabulary": 50}
+        (folder / f"teacher-{seed}.json").write_text(json.dumps(teacher))
+    student = {"sentences": 2000, "agreement": 0.815, "seconds": 60, "builder": "unbiased"}
+    (folder / "student.json").write_text(json.dumps(student))
+    for builder, f1 in (("paper", 40.0), ("unbiased", 50.0)):
+        found = {protocol: FIGURES | {"f1": f1} for protocol in PROTOCOLS}
+        record = {
+            "treebank": "some/gold.trees", "sentences": 3, "words": 9, "builder": builder,
+            "cleaning": {"maximum": None}, "systems": dict.fromkeys(("right", "random-distances", "english"), found),
+            "by_label": {name: {"DT+NN": f1} for name in ("right", "random-distances", "english")},
+        }  # fmt: skip
+        (folder / f"gold-{builder}.json").write_text(json.dumps(record))
+
+
 def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) -> None:
     for name, record in {"run": RUN, "wsj": evaluation("mine"), "bare": evaluation()}.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(record))
@@ -83,6 +103,7 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
     (tmp_path / "benchmarks" / "benchmark.json").write_text(json.dumps(BENCHMARK))
     write_precision(tmp_path / "precision")
     write_gains(tmp_path / "gains")
+    write_embedded(tmp_path / "embedded")
     (tmp_path / "temperature").mkdir()
     row = {"perplexity": 100.0, "levels": 2.5, "reach": 3.0, "overlapping": 0.125}
     temperatures = [{"temperature": 10.0, **row}, {"temperature": "inf", **row}]
@@ -113,6 +134,13 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
         "| `mine` | ∞ | 100.00 | 2.50 | 3.00 | 12.50% |",
         "| base |  | 100.00, 110.00 |  | 1,000 | 10 min |",
         "| ema | `model.dropout_locked=true`, `training.average=0.9` | 94.50 | -10.0% | 1,000 | 10 min |",
+        "| their held-out perplexity | 120.00, 110.00 |",
+        "| language model | that of the teacher with the best of these, 110.00 |",
+        "**gold.trees, all lengths**: 3 sentences, 9 words",
+        f"| right |{' 40.00 (11.0–13.1) |' * 5}",
+        f"| english, `paper` |{' 40.00 (11.0–13.1) |' * 5}",
+        f"| english, `unbiased` |{' 50.00 (11.0–13.1) |' * 5}",
+        "| gold.trees | english | 50.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 |",
         "| 2 | PRPN: test perplexity | not recorded yet | 61.98 | PRPN "
         "| 100 epochs, 41,500 steps; hidden 1200 | not recorded yet | `prpn reproduce ptb-word --data FOLDER` |",
     ):
