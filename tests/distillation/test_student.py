@@ -8,8 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prpn.config import Builder
 from prpn.distillation import Student, ranking_loss
+from prpn.distillation.student import gap_scores
 from prpn.parsing.folded import Folded
+from prpn.trees import build
 from tests.reference import distillation as reference
 
 VOCABULARY, START = 9, 1
@@ -73,3 +76,14 @@ def test_the_right_order_costs_less_than_the_wrong_one() -> None:
     heights, mask = torch.tensor([[9.0, 1.0, 3.0, 2.0]]), torch.ones(1, 4, dtype=torch.bool)
     right, wrong = (ranking_loss(sign * 5 * heights, heights, mask) for sign in (1, -1))
     assert right < 0.01 < 5 < wrong
+
+
+@given(st.integers(0, 99), sentences, st.sampled_from(["unbiased", "right-leaning", "left-leaning"]))
+def test_what_is_taught_is_what_the_builder_reads(seed: int, rows: list[list[int]], builder: Builder) -> None:
+    torch.manual_seed(seed)
+    _, mask = padded(rows)
+    scores = torch.randn(mask.shape, dtype=torch.float64)
+    for row, own, gaps in zip(rows, scores, gap_scores(scores, mask, builder), strict=True):
+        words = ["x"] * len(row)
+        found = build(words, gaps[: len(row)].tolist(), "unbiased")
+        assert found.spans() == build(words, own[: len(row)].tolist(), builder).spans()

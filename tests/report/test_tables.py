@@ -10,6 +10,7 @@ from prpn.report.tables import PARTS, with_tables
 from prpn.trees.protocols import PROTOCOLS
 
 REPOSITORY = Path(__file__).parents[2]
+CARD = "src/prpn/models/english/README.md"
 FIGURES = {"f1": 12.344, "precision": 1.0, "recall": 2.0, "low": 11.0, "high": 13.06}
 RUN = {
     "validation": {"perplexity": 100.5, "bits_per_character": 1.25},
@@ -47,7 +48,8 @@ def evaluation(*models: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/evaluation.md", "docs/speed.md", "docs/reproduction.md", "docs/log.md"]
+    "page",
+    [*(f"docs/{name}.md" for name in ("evaluation", "speed", "reproduction", "log")), "README.md", CARD],
 )
 def test_pages_show_the_records(page: str) -> None:
     assert any((REPOSITORY / "results").glob("*.json"))

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from prpn.config import Builder, save_recipe
 from prpn.distillation.lessons import Lessons, read_lessons
-from prpn.distillation.student import Student, ranking_loss
+from prpn.distillation.student import Student, gap_scores, ranking_loss
 from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
 from prpn.provenance import command, commit
@@ -29,10 +29,7 @@ from prpn.text.atomic import replacing
 from prpn.text.batches import alike_in_length
 from prpn.training.checkpoint import write_tensors
 from prpn.training.record import machine
-from prpn.trees.from_distances import build
-
-OWN_BUILDER: Builder = "unbiased"
-"""What makes trees of a student's scores: it learns the order of heights, which this builder reads."""
+from prpn.trees.from_distances import LEANING, build
 
 
 @dataclass(frozen=True)
@@ -82,15 +79,17 @@ def distill(
     with counting("voting", None, quiet) as progress:
         lessons = read_lessons(texts, parsers, builder, tokenized=tokenized, limit=how.sentences, progress=progress)
     learned, held_out = lessons.split(how.held_out)
+    taught = builder or parsers[0].builder
+    own: Builder = taught if taught in LEANING else "unbiased"
     vocabulary = parsers[0].vocabulary
     torch.manual_seed(how.seed)
     student = Student(len(vocabulary), how.embedding, how.channels, how.lookback, how.lookahead, how.dropout)
     with counting("learning", how.epochs * len(learned.ends), quiet) as progress:
-        losses = _learn(student, learned, how, vocabulary.start, progress)
-    agreement = _agreement(student, held_out, how, vocabulary.start)
+        losses = _learn(student, learned, how, vocabulary.start, own, progress)
+    agreement = _agreement(student, held_out, how, vocabulary.start, own)
     recipe = parsers[0].recipe
     folder.mkdir(parents=True, exist_ok=True)
-    save_recipe(replace(recipe, model=replace(recipe.model, builder=OWN_BUILDER)), folder / "config.json")
+    save_recipe(replace(recipe, model=replace(recipe.model, builder=own)), folder / "config.json")
     vocabulary.save(folder / "vocabulary.json")
     outcome = {
         "command": command(),
@@ -101,19 +100,25 @@ def distill(
         "agreement": agreement,
         "seconds": round(time.monotonic() - began, 1),
         "student": asdict(how),
-        "builder": OWN_BUILDER,
+        "builder": own,
         "machine": machine(),
     }
     if language_model is not None and (language_model / WEIGHTS).is_file():
         shutil.copyfile(language_model / WEIGHTS, folder / WEIGHTS)
-    write_tensors(folder / DISTILLED, student.state_dict(), {"lookahead": how.lookahead})
+    scale = {"parsing.distance_scale": torch.ones(())}  # a student's scores are in the builder's units
+    write_tensors(folder / DISTILLED, student.state_dict() | scale, {"lookahead": how.lookahead})
     with replacing(folder / "record.json") as file:
         file.write((json.dumps(outcome, indent=1) + "\n").encode())
     return {"model": str(folder), **outcome}
 
 
 def _learn(
-    student: Student, lessons: Lessons, how: StudentConfig, start: int, progress: Callable[[int], object]
+    student: Student,
+    lessons: Lessons,
+    how: StudentConfig,
+    start: int,
+    builder: Builder,
+    progress: Callable[[int], object],
 ) -> list[float]:
     """Mean loss of each epoch. The learning rate falls to nothing over all of them."""
     student.train()
@@ -124,7 +129,7 @@ def _learn(
         for ids, heights, mask in _batches(lessons, how, np.random.default_rng([how.seed, epoch])):
             for group in optimizer.param_groups:
                 group["lr"] = how.learning_rate * (1 - step / total)
-            loss = ranking_loss(student(ids, start, mask), heights, mask)
+            loss = ranking_loss(gap_scores(student(ids, start, mask), mask, builder), heights, mask)
             loss.backward()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
@@ -135,14 +140,15 @@ def _learn(
 
 
 @torch.no_grad()
-def _agreement(student: Student, lessons: Lessons, how: StudentConfig, start: int) -> float:
+def _agreement(student: Student, lessons: Lessons, how: StudentConfig, start: int, builder: Builder) -> float:
     """The share of the crowd's constituents, of two words or more, that the student's trees have."""
     student.eval()
     same = total = 0
     for ids, heights, mask in _batches(lessons, how, None):
         for row, target, own in zip(student(ids, start, mask).numpy(), heights.numpy(), mask.numpy(), strict=True):
             words = ["x"] * int(own.sum())
-            found, wanted = (set(build(words, x[own].astype(float), OWN_BUILDER).spans()) for x in (row, target))
+            found = set(build(words, row[own].astype(float), builder).spans())
+            wanted = set(build(words, target[own].astype(float), "unbiased").spans())
             same, total = same + len(found & wanted), total + len(wanted)
     return same / total
 

@@ -2,11 +2,13 @@
 
     h_t = ReLU(BN(W_c [e_{t−L}; …; e_{t+R}] + b_c)),    s_t = w · h_t + b
 
-    loss = mean over all pairs of words of a sentence with target_i > target_j of ln(1 + exp(s_j − s_i))
+    loss = mean over all pairs of gaps of a sentence with target_i > target_j of ln(1 + exp(g_j − g_i))
 
-Only the order of scores makes a tree, so only their order is taught. A sentence is read as by `prpn.parsing.folded`:
-after zero vectors and the token that precedes sentences, and before zero vectors. Weights have the names of a model's,
-so that what folds a model's parsing network folds this one.
+g are the scores that the builder gives to gaps (`prpn.trees.from_distances`): s itself for `unbiased`; what leans adds
+a part that grows with the place in the sentence, which a window cannot see. Only the order of g makes a tree, so only
+their order is taught. A sentence is read as by `prpn.parsing.folded`: after zero vectors and the token that precedes
+sentences, and before zero vectors. Weights have the names of a model's, so that what folds a model's parsing network
+folds this one.
 
     # B sentences, T words of the longest, V vocabulary, E embedding, C channels, L look-back, R look-ahead
 """
@@ -17,7 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from prpn.config import Builder
 from prpn.model.layers import BatchNorm
+from prpn.trees.from_distances import LEAN, LEANING
 
 
 class Student(nn.Module):
@@ -51,8 +55,20 @@ class Student(nn.Module):
         return F.dropout(x, self.dropout, self.training)
 
 
+def gap_scores(scores: Tensor, mask: Tensor, builder: Builder) -> Tensor:
+    """What a builder makes of scores (B, T), in their own units; the first column means nothing."""
+    if builder not in LEANING:
+        return scores
+    places, sizes = torch.arange(scores.shape[1]), mask.sum(1, keepdim=True)
+    previous = torch.where(places > 1, scores.roll(1, 1), scores)
+    if builder == "right-leaning":
+        return (scores + torch.maximum(scores, previous)) / 2 - LEAN * places
+    following = torch.where(places < sizes - 1, scores, previous)
+    return (previous + torch.maximum(previous, following)) / 2 + LEAN * places
+
+
 def ranking_loss(scores: Tensor, heights: Tensor, mask: Tensor) -> Tensor:
-    """The loss of scores (B, T); the first word has nothing before it that could be split off, so it takes no part."""
+    """The loss of gap scores (B, T); nothing can be split off before the first word, so it takes no part."""
     counted = mask.clone()
     counted[:, 0] = False
     pairs = counted[:, :, None] & counted[:, None, :] & (heights[:, :, None] > heights[:, None, :])  # (B, T, T)
