@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prpn.config import Builder
-from prpn.distillation import Student, ranking_loss
+from prpn.distillation import Student, splitting_loss
 from prpn.distillation.student import gap_scores
 from prpn.parsing.folded import Folded
 from prpn.trees import build
@@ -69,12 +69,12 @@ def test_the_loss_is_the_mean_over_pairs(seed: int, rows: list[list[int]]) -> No
     heights, mask = padded(rows)
     scores = torch.randn(mask.shape, dtype=torch.float64)
     lists = [[row[real].tolist() for row, real in zip(x, mask, strict=True)] for x in (scores, heights)]
-    assert float(ranking_loss(scores, heights, mask)) == pytest.approx(reference.ranking_loss(*lists), rel=1e-9)
+    assert float(splitting_loss(scores, heights, mask)) == pytest.approx(reference.splitting_loss(*lists), rel=1e-9)
 
 
 def test_the_right_order_costs_less_than_the_wrong_one() -> None:
     heights, mask = torch.tensor([[9.0, 1.0, 3.0, 2.0]]), torch.ones(1, 4, dtype=torch.bool)
-    right, wrong = (ranking_loss(sign * 5 * heights, heights, mask) for sign in (1, -1))
+    right, wrong = (splitting_loss(sign * 5 * heights, heights, mask) for sign in (1, -1))
     assert right < 0.01 < 5 < wrong
 
 

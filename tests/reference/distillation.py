@@ -27,12 +27,12 @@ def scores(student: Student, words: Sequence[int], start: int) -> list[float]:
     return found
 
 
-def ranking_loss(scores: Sequence[Sequence[float]], heights: Sequence[Sequence[float]]) -> float:
+def splitting_loss(scores: Sequence[Sequence[float]], heights: Sequence[Sequence[float]]) -> float:
     terms = [
         math.log1p(math.exp(score[j] - score[i]))
         for score, height in zip(scores, heights, strict=True)
         for i in range(1, len(score))
         for j in range(1, len(score))
-        if height[i] > height[j]
+        if max(height[min(i, j) : max(i, j) + 1]) == height[i] > height[j]
     ]
     return sum(terms) / max(1, len(terms))

@@ -5,6 +5,6 @@ raw text ── parsers ──> trees ── average ──> one tree a sentence
 
 from prpn.distillation.lessons import Lessons, read_lessons
 from prpn.distillation.run import distill
-from prpn.distillation.student import Student, ranking_loss
+from prpn.distillation.student import Student, splitting_loss
 
-__all__ = ["Lessons", "Student", "distill", "ranking_loss", "read_lessons"]
+__all__ = ["Lessons", "Student", "distill", "read_lessons", "splitting_loss"]

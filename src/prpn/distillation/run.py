@@ -20,7 +20,7 @@ from torch import Tensor
 
 from prpn.config import Builder, save_recipe
 from prpn.distillation.lessons import Lessons, read_lessons
-from prpn.distillation.student import Student, gap_scores, ranking_loss
+from prpn.distillation.student import Student, gap_scores, splitting_loss
 from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
 from prpn.provenance import command, commit
@@ -129,7 +129,9 @@ def _learn(
         for ids, heights, mask in _batches(lessons, how, np.random.default_rng([how.seed, epoch])):
             for group in optimizer.param_groups:
                 group["lr"] = how.learning_rate * (1 - step / total)
-            loss = ranking_loss(gap_scores(student(ids, start, mask), mask, builder), heights, mask)
+            scores = student(ids, start, mask)
+            readings = (scores, gap_scores(scores, mask, builder))
+            loss = sum((splitting_loss(each, heights, mask) for each in readings), torch.zeros(())) / 2
             loss.backward()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)

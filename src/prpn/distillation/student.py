@@ -1,14 +1,17 @@
-"""A parsing network by itself, which may also look ahead, and the loss that teaches it the order of heights.
+"""A parsing network by itself, which may also look ahead, and the loss that teaches it where to split.
 
     h_t = ReLU(BN(W_c [e_{t−L}; …; e_{t+R}] + b_c)),    s_t = w · h_t + b
 
-    loss = mean over all pairs of gaps of a sentence with target_i > target_j of ln(1 + exp(g_j − g_i))
+    loss(g) = mean over all pairs (i, j) such that the split of a constituent is i and j another gap in it
+              of ln(1 + exp(g_j − g_i))
 
-g are the scores that the builder gives to gaps (`prpn.trees.from_distances`): s itself for `unbiased`; what leans adds
-a part that grows with the place in the sentence, which a window cannot see. Only the order of g makes a tree, so only
-their order is taught. A sentence is read as by `prpn.parsing.folded`: after zero vectors and the token that precedes
-sentences, and before zero vectors. Weights have the names of a model's, so that what folds a model's parsing network
-folds this one.
+    taught  = ½ loss(s) + ½ loss(g(s))
+
+g(s) are the scores that the builder gives to gaps (`prpn.trees.from_distances`): s itself for `unbiased`; what leans
+adds a part that grows with the place in the sentence, which a window cannot see. If all these pairs are in order the tree is
+the crowd's; no other pair matters. One half is taught without the lean, so that the scores by themselves say as much as
+they can. A sentence is read as by `prpn.parsing.folded`: after zero vectors and the token that precedes sentences, and
+before zero vectors. Weights have the names of a model's, so that what folds a model's parsing network folds this one.
 
     # B sentences, T words of the longest, V vocabulary, E embedding, C channels, L look-back, R look-ahead
 """
@@ -67,10 +70,20 @@ def gap_scores(scores: Tensor, mask: Tensor, builder: Builder) -> Tensor:
     return (previous + torch.maximum(previous, following)) / 2 + LEAN * places
 
 
-def ranking_loss(scores: Tensor, heights: Tensor, mask: Tensor) -> Tensor:
+def splitting_loss(scores: Tensor, heights: Tensor, mask: Tensor) -> Tensor:
     """The loss of gap scores (B, T); nothing can be split off before the first word, so it takes no part."""
     counted = mask.clone()
     counted[:, 0] = False
-    pairs = counted[:, :, None] & counted[:, None, :] & (heights[:, :, None] > heights[:, None, :])  # (B, T, T)
-    differences = (scores[:, None, :] - scores[:, :, None])[pairs]  # s_j − s_i
+    highest = _highest_between(heights.where(counted, -torch.inf))  # (B, T, T)
+    within = (highest == heights[:, :, None]) & (heights[:, :, None] > heights[:, None, :])  # j in the constituent of i
+    pairs = within & counted[:, :, None] & counted[:, None, :]
+    differences = (scores[:, None, :] - scores[:, :, None])[pairs]  # g_j − g_i
     return F.softplus(differences).sum() / max(1, len(differences))
+
+
+def _highest_between(heights: Tensor) -> Tensor:
+    """The largest of heights (B, T) from i to j, both included, for every i and j."""
+    size = heights.shape[1]
+    onwards = torch.ones(size, size, dtype=torch.bool).triu()  # j ≥ i
+    highest = heights[:, None, :].where(onwards, -torch.inf).cummax(2).values  # (B, i, j)
+    return torch.maximum(highest, highest.mT)

@@ -19,6 +19,8 @@ from prpn.trees.protocols import PROTOCOLS
 FOLDER = "embedded"
 THROUGH_BUILDER = ("random-distances", DEFAULT)
 """Systems whose trees depend on the builder."""
+SUMMARY = ("released", "kim")
+SUMMARIZED = ("random-distances", "right", DEFAULT)
 PHRASES = ("DT+NN", "NP", "VP", "PP", "S", "SBAR")
 Record = dict[str, Any]
 
@@ -61,12 +63,24 @@ def scores_tables(results: Path) -> str:
     return "\n".join(parts).rstrip()
 
 
+def summary_table(results: Path) -> str:
+    """One row a treebank and length: the model through its own builder beside the two controls."""
+    heads = ("trees", "sentences", *(f"{name}, `{p}`" for p in SUMMARY for name in SUMMARIZED))
+    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for record in _own_records(results):
+        most = record["cleaning"]["maximum"]
+        cells = [f"{record['systems'][name][p]['f1']:.1f}" for p in SUMMARY for name in SUMMARIZED]
+        limit = f", at most {most} words" if most else ""
+        rows.append(f"| {_name(record)}{limit} | {record['sentences']:,} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
 def phrases_table(results: Path) -> str:
     """The share of phrases that are found, by kind, all lengths."""
     rows = [f"| treebank | system | {' | '.join(PHRASES)} |", "|---" * (2 + len(PHRASES)) + "|"]
-    for name, record in _records(results, "*").items():
-        if "systems" in record and not record["cleaning"]["maximum"] and name.endswith(f"-{_own_builder(results)}"):
-            for system in ("right", *THROUGH_BUILDER):
+    for record in _own_records(results):
+        if not record["cleaning"]["maximum"]:
+            for system in SUMMARIZED:
                 cells = [f"{record['by_label'][system].get(kind, 0):.1f}" for kind in PHRASES]
                 rows.append(f"| {_name(record)} | {system} | {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -77,8 +91,12 @@ def _row(name: str, figures: dict[str, Any]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def _own_builder(results: Path) -> str:
-    return str(_record(results, "student")["builder"])
+def _own_records(results: Path) -> list[Record]:
+    """The evaluations through the model's own builder."""
+    builder = _record(results, "student")["builder"]
+    return [
+        record for record in _records(results, "*").values() if record.get("systems") and record["builder"] == builder
+    ]
 
 
 def _name(record: Record) -> str:

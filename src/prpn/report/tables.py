@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from prpn.report.card import facts_table, phrases_table, scores_tables
+from prpn.report.card import facts_table, phrases_table, scores_tables, summary_table
 from prpn.report.choice import choice_table
 from prpn.report.gains import gains_table
 from prpn.report.precision import precision_table
@@ -175,6 +175,7 @@ PARTS = {
     "embedded facts": facts_table,
     "embedded scores": scores_tables,
     "embedded phrases": phrases_table,
+    "embedded summary": summary_table,
     "better trees": lambda folder: study_table(folder, "better-trees"),
     "temperature": temperature_table,
 }
