@@ -1,4 +1,4 @@
-"""The README's Python example runs, and its commands exist."""
+"""The README's Python examples run, and its commands exist."""
 
 import re
 import runpy
@@ -14,8 +14,8 @@ from prpn.training.run import train
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
 
-def test_python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def test_python_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    example = "".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
     monkeypatch.chdir(tmp_path)
     Path("my.txt").write_text("the old man sat on the bench\nthe man is old\n" * 40, encoding="utf-8")
     small = ("model.embedding=8", "model.hidden=8", "training.batch_size=4", "training.steps=3")

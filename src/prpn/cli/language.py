@@ -50,6 +50,7 @@ def train(
     """Train a model on raw text.
 
     - for minutes on a laptop: quick-word, quick-char, quick-parsing, demo (which brings its own text)
+    - for trees: english (ten million words), little-text (a hundred thousand)
     - for hours on a laptop: long-word, long-char, large-word
     - the paper's experiments: ptb-word, ptb-char, text8-word, text8-char, parsing
 

@@ -8,10 +8,11 @@
     taught  = ½ loss(s) + ½ loss(g(s))
 
 g(s) are the scores that the builder gives to gaps (`prpn.trees.from_distances`): s itself for `unbiased`; what leans
-adds a part that grows with the place in the sentence, which a window cannot see. If all these pairs are in order the tree is
-the crowd's; no other pair matters. One half is taught without the lean, so that the scores by themselves say as much as
-they can. A sentence is read as by `prpn.parsing.folded`: after zero vectors and the token that precedes sentences, and
-before zero vectors. Weights have the names of a model's, so that what folds a model's parsing network folds this one.
+adds a part that grows with the place in the sentence, which a window cannot see. If all these pairs are in order the
+tree is the crowd's; no other pair matters. One half is taught without the lean, so that the scores by themselves say as
+much as they can. A sentence is read as by `prpn.parsing.folded`: after zero vectors and the token that precedes
+sentences, and before zero vectors. Weights have the names of a model's, so that what folds a model's parsing network
+folds this one.
 
     # B sentences, T words of the longest, V vocabulary, E embedding, C channels, L look-back, R look-ahead
 """
