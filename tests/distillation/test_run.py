@@ -18,7 +18,7 @@ from prpn.trees.average import average
 from tests.kernels.parsers import random_parser
 from tests.training.tiny import sentences
 
-STUDENT = StudentConfig(embedding=16, channels=32, lookback=2, lookahead=2, dropout=0.0, epochs=25, learning_rate=0.01)
+STUDENT = StudentConfig(channels=32, lookback=2, lookahead=2, dropout=0.0, epochs=25, learning_rate=0.01)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_student_finds_the_trees_of_the_crowd(text: str, tmp_path: Path) -> No
 
 
 def test_the_same_seed_makes_the_same_student(text: str, tmp_path: Path) -> None:
-    how = StudentConfig(embedding=4, channels=4, epochs=1, sentences=50)
+    how = StudentConfig(channels=4, epochs=1, sentences=50)
     for name in ("one", "two"):
         distill([random_parser()], [text], tmp_path / name, how, quiet=True)
     one, two = ((tmp_path / name / "parser.safetensors").read_bytes() for name in ("one", "two"))

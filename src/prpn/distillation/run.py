@@ -36,7 +36,6 @@ from prpn.trees.from_distances import LEANING, build
 class StudentConfig:
     """How a student is made."""
 
-    embedding: int = 200
     channels: int = 400
     lookback: int = 2
     lookahead: int = 5
@@ -45,13 +44,13 @@ class StudentConfig:
     """How many of the text's first sentences are learned from; 0: all."""
     epochs: int = 3
     batch_size: int = 64
-    learning_rate: float = 0.002
+    learning_rate: float = 0.004
     held_out: float = 0.02
     """Share of the sentences, from the end, that say how well the student has learned."""
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("embedding", 1), ("channels", 1), ("lookback", 0), ("lookahead", 0), ("epochs", 1)):
+        for name, least in (("channels", 1), ("lookback", 0), ("lookahead", 0), ("epochs", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} = {getattr(self, name)}: give {least} or more")
 
@@ -83,7 +82,8 @@ def distill(
     own: Builder = taught if taught in LEANING else "unbiased"
     vocabulary = parsers[0].vocabulary
     torch.manual_seed(how.seed)
-    student = Student(len(vocabulary), how.embedding, how.channels, how.lookback, how.lookahead, how.dropout)
+    embedding = torch.from_numpy(parsers[0].network.rows.embedding)
+    student = Student(embedding, how.channels, how.lookback, how.lookahead, how.dropout)
     with counting("learning", how.epochs * len(learned.ends), quiet) as progress:
         losses = _learn(student, learned, how, vocabulary.start, own, progress)
     agreement = _agreement(student, held_out, how, vocabulary.start, own)

@@ -29,17 +29,19 @@ from prpn.trees.from_distances import LEAN, LEANING
 
 
 class Student(nn.Module):
-    """Scores of words from a window around them."""
+    """Scores of words from a window around them.
 
-    def __init__(
-        self, vocabulary_size: int, embedding: int, channels: int, lookback: int, lookahead: int, dropout: float
-    ) -> None:
+    It begins with the embedding (V, E) of a language model, in units of its standard deviation: few sentences teach it
+    what that has learned of rare words from many.
+    """
+
+    def __init__(self, embedding: Tensor, channels: int, lookback: int, lookahead: int, dropout: float) -> None:
         super().__init__()
         self.lookback, self.lookahead, self.dropout = lookback, lookahead, dropout
-        self.embedding = nn.Embedding(vocabulary_size, embedding)
+        self.embedding = nn.Embedding.from_pretrained(embedding / embedding.std(), freeze=False)
         self.parsing = nn.ModuleDict(
             {
-                "convolution": nn.Conv1d(embedding, channels, lookback + 1 + lookahead),
+                "convolution": nn.Conv1d(embedding.shape[1], channels, lookback + 1 + lookahead),
                 "norm": BatchNorm(channels),
                 "heads": nn.Conv1d(channels, 1, 1),
             }

@@ -46,7 +46,7 @@ class Rows:
 
     def __init__(self, embedding: Array, kernel: Array, start: int, limit: int = ROW_BYTES) -> None:
         size, self.windows, self.channels = kernel.shape
-        self._start, self._embedding = start, np.ascontiguousarray(embedding, dtype=np.float32)
+        self._start, self.embedding = start, np.ascontiguousarray(embedding, dtype=np.float32)
         self._kernel = np.ascontiguousarray(kernel.reshape(size, -1), dtype=np.float32)  # (E, (L + 1 + R) C)
         columns = self._kernel.shape[1]
         # Look-back, the word itself, look-ahead, and the two rows that always stay.
@@ -80,9 +80,9 @@ class Rows:
     def _make(self, ids: NDArray[np.int32]) -> None:
         new = self.table[self._count : self._count + len(ids)]
         if native_in_use():
-            native.make_rows(self._embedding, self._kernel, ids, new)
+            native.make_rows(self.embedding, self._kernel, ids, new)
         else:
-            np.matmul(self._embedding[ids], self._kernel, out=new)
+            np.matmul(self.embedding[ids], self._kernel, out=new)
         self._slots[ids] = range(self._count, self._count + len(ids))
         self._count += len(ids)
 
