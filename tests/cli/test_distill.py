@@ -16,7 +16,7 @@ def test_the_command(work: Path, tmp_path: Path, prpn: Command) -> None:
     assert prpn("parse", work / "test.txt", "-m", out).out.count("\n") == len(
         (work / "test.txt").read_text().splitlines()
     )
-    assert_refused(prpn(*words, "--out", out), 1, "already holds a distilled parser", "--out")
+    assert_refused(prpn(*words, "--out", out), 1, "already holds a model", "--out")
     own = prpn("perplexity", work / "test.txt", "-m", work / "model")
     assert prpn("perplexity", work / "test.txt", "-m", out) == own
     (out / "model.safetensors").unlink()

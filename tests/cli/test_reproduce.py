@@ -191,7 +191,7 @@ def test_a_crowd_and_its_student(small: Path, prpn: Command) -> None:
         for seed in (1, 2)
     }
     best = folder / "crowd" / f"teacher-{min(losses, key=losses.__getitem__)}"
-    student = folder / "crowd" / "student"
+    student = folder / "crowd" / "student-1+2"
     assert (student / "model.safetensors").read_bytes() == (best / "model.safetensors").read_bytes()
     assert load(student).parser.network.lookahead == 5
     again = run(prpn, small, "--resume", name="crowd")
@@ -200,13 +200,22 @@ def test_a_crowd_and_its_student(small: Path, prpn: Command) -> None:
     record(small, first, "crowd")
     table = study_table(small / "results", "crowd").splitlines()
     assert table[0].startswith("| change | setting | F1 under kim, half |")
-    assert any("text without punctuation" in row and "±" in row for row in table)
+    (row,) = [row for row in table if "text without punctuation" in row]
+    teacher, bare = (first["figures"][f"{name}: F1 under kim, half"]["value"] for name in ("teacher", "bare"))
+    assert f"| {bare:.2f} |" in row
+    assert f"| {bare - teacher:+.2f} ± " in row
 
 
 def test_the_words_of_trees_are_a_text(small: Path, prpn: Command) -> None:
     assert run(prpn, small, name="words")["status"] == 0
     (written,) = (small / "runs" / "texts").glob("*.txt")
     assert written.read_text() == "the old man sat on the bench\nman ran\n" * 2
+
+
+def test_every_missing_file_is_named(small: Path, prpn: Command) -> None:
+    assert_refused(prpn("reproduce", "crowd"), 2, "small.train.txt, small.valid.txt, small.trees", "--data")
+    (small / "data" / "small.valid.txt.gz").unlink()
+    assert_refused(prpn("reproduce", "crowd", "--data", small / "data"), 1, "small.valid.txt (another text)")
 
 
 def test_a_figure_outside_of_what_is_allowed_fails(small: Path, prpn: Command) -> None:

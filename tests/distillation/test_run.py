@@ -60,10 +60,47 @@ def test_a_student_finds_the_trees_of_the_crowd(text: str, tmp_path: Path) -> No
     assert len(next(student.parse_many([words])).tree.spans()) == 5
     alone, together = student.scores([words])[0], student.scores([["a"], words, ["b", "a"]])[1]
     np.testing.assert_allclose(alone, together, rtol=1e-6)
-    with pytest.raises(InputError, match="already holds"):
+    with pytest.raises(InputError, match="already holds a model"):
         distill(parsers, [text], folder, STUDENT, quiet=True)
     with pytest.raises(InputError, match="without a language model"):
         load(folder)
+
+
+def test_a_crowd_that_leans_has_a_student_that_leans(text: str, tmp_path: Path) -> None:
+    parsers, folder = [random_parser(seed, lookback=1) for seed in (1, 2)], tmp_path / "crowd"
+    for parser in parsers:
+        parser.scale = 2.0
+    how = StudentConfig(channels=32, lookback=2, lookahead=2, dropout=0.0, epochs=15, learning_rate=0.01, held_out=0.2)
+    result = distill(parsers, [text], folder, how, builder="right-leaning", quiet=True)
+    student = Parser.load(folder)
+    assert (student.builder, student.scale) == ("right-leaning", 1.0)
+    lessons = read_lessons([text], parsers, "right-leaning").split(how.held_out)[1]
+    wanted, found, begin = [], [], 0
+    for end in lessons.ends.tolist():
+        words = ["x"] * (end - begin)
+        (scores,) = student.scores_of_ids(lessons.ids[begin:end], [len(words)])
+        wanted.append(set(build(words, lessons.heights[begin:end].astype(float), "unbiased").spans()))
+        found.append(set(build(words, scores, "right-leaning").spans()))
+        begin = end
+    share = sum(map(len, map(set.__and__, wanted, found))) / sum(map(len, wanted))
+    assert share == pytest.approx(result["agreement"], abs=0.01)
+    assert share > 0.8
+    assert "2 models" in (folder / "README.md").read_text()
+
+
+def test_a_student_that_does_not_lean_knows_its_units(text: str, tmp_path: Path) -> None:
+    how = StudentConfig(channels=8, epochs=1, held_out=0.5)
+    distill([random_parser()], [text], tmp_path / "out", how, builder="unbiased", quiet=True)
+    student = Parser.load(tmp_path / "out")
+    lines = [student.words(line) for line in Path(text).read_text().splitlines()]
+    assert student.scale == pytest.approx(np.concatenate([s[1:] for s in student.scores(lines)]).std(), rel=0.2)
+
+
+def test_a_model_is_not_overwritten(text: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("mine")
+    with pytest.raises(InputError, match="already holds a model"):
+        distill([random_parser()], [text], tmp_path, quiet=True)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "text.txt"] == ["config.json"]
 
 
 def test_the_same_seed_makes_the_same_student(text: str, tmp_path: Path) -> None:
@@ -80,5 +117,7 @@ def test_what_cannot_be_learned_from(tmp_path: Path) -> None:
         distill([random_parser()], [str(tmp_path / "short.txt")], tmp_path / "out", quiet=True)
     with pytest.raises(ConfigError, match="nobody to learn from"):
         distill([], [], tmp_path / "out", quiet=True)
+    with pytest.raises(ConfigError, match="sentences = -1"):
+        StudentConfig(sentences=-1)
     with pytest.raises(ConfigError, match="lookahead = -1"):
         StudentConfig(lookahead=-1)

@@ -13,6 +13,7 @@ from prpn.distillation import Student, splitting_loss
 from prpn.distillation.student import gap_scores
 from prpn.parsing.folded import Folded
 from prpn.trees import build
+from prpn.trees.from_distances import LEANING
 from tests.reference import distillation as reference
 
 VOCABULARY, START = 9, 1
@@ -78,7 +79,7 @@ def test_the_right_order_costs_less_than_the_wrong_one() -> None:
     assert right < 0.01 < 5 < wrong
 
 
-@given(st.integers(0, 99), sentences, st.sampled_from(["unbiased", "right-leaning", "left-leaning"]))
+@given(st.integers(0, 99), sentences, st.sampled_from(LEANING))
 def test_what_is_taught_is_what_the_builder_reads(seed: int, rows: list[list[int]], builder: Builder) -> None:
     torch.manual_seed(seed)
     _, mask = padded(rows)
@@ -87,3 +88,10 @@ def test_what_is_taught_is_what_the_builder_reads(seed: int, rows: list[list[int
         words = ["x"] * len(row)
         found = build(words, gaps[: len(row)].tolist(), "unbiased")
         assert found.spans() == build(words, own[: len(row)].tolist(), builder).spans()
+
+
+def test_it_begins_with_an_embedding() -> None:
+    embedding = 3 * torch.randn(VOCABULARY, 5)
+    made = Student(embedding, 7, 1, 1, dropout=0.0)
+    torch.testing.assert_close(made.embedding.weight.detach(), embedding / embedding.std())
+    assert made.embedding.weight.requires_grad

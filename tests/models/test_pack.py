@@ -6,11 +6,14 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from prpn.distillation import distill
 from prpn.errors import InputError
 from prpn.models.pack import pack, share_of_changed_trees
+from prpn.parsing.parser import Parser
 from prpn.pretrained import load
 from prpn.training.checkpoint import read_tensors
 from tests.cli.command import Command, assert_refused
@@ -37,8 +40,31 @@ def test_half_the_space_and_nothing_of_the_training(model: Path, tmp_path: Path)
     text = "the old man sat on a bench ."
     first, second = (load(folder).perplexity(text) for folder in (model, tmp_path / "small"))
     assert math.isclose(first, second, rel_tol=1e-2)
-    with pytest.raises(InputError, match=r"already holds a model; .*--out"):
+    assert (tmp_path / "small" / "model.safetensors").stat().st_size < 0.8 * (
+        model / "model.safetensors"
+    ).stat().st_size
+    with pytest.raises(InputError, match=r"is there already; .*--out"):
         pack(model, tmp_path / "small")
+
+
+def test_a_distilled_parser_comes_along(model: Path, tmp_path: Path) -> None:
+    text = write_text(tmp_path / "text.txt")
+    distill([Parser.load(model)], [str(text)], tmp_path / "crowd", language_model=model, quiet=True)
+    (tmp_path / "crowd" / "ATTRIBUTION.txt").write_text("theirs")
+    pack(tmp_path / "crowd", tmp_path / "small")
+    assert (tmp_path / "small" / "ATTRIBUTION.txt").read_text() == "theirs"
+    small = load(tmp_path / "small")
+    assert small.parser.network.lookahead == 5
+    words = ["the", "old", "man"]
+    np.testing.assert_allclose(small.scores(words), load(tmp_path / "crowd").scores(words), rtol=0.01, atol=0.01)
+
+
+def test_a_folder_without_weights(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text((model / "config.json").read_text())
+    with pytest.raises(InputError, match="has no weights"):
+        pack(tmp_path / "model", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_changed_trees_are_counted(model: Path, tmp_path: Path) -> None:
@@ -59,4 +85,7 @@ def test_the_command(model: Path, tmp_path: Path, prpn: Command) -> None:
     values = json.loads(prpn("pack", model, "--out", tmp_path / "two", "--json").out)
     assert values["bytes"] > 0
     assert values["changed_trees"] is None
+    assert prpn("pack", model, "--out", tmp_path / "three", "--text", tmp_path / "none.txt").status == 1
+    assert not (tmp_path / "three").exists()
+    assert_refused(prpn("pack", model, "--out", text), 1, "is there already")
     assert_refused(prpn("pack", tmp_path, "--out", tmp_path / "three"), 1, "not a model folder")

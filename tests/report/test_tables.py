@@ -143,7 +143,7 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
         f"| english, `paper` |{' 40.00 (11.0–13.1) |' * 5}",
         f"| english, `unbiased` |{' 50.00 (11.0–13.1) |' * 5}",
         "| gold.trees | 3 | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 |",
-        "| gold.trees | english | 50.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 |",
+        "| gold.trees | english | 50.0 | – | – | – | – | – |",
         "| 2 | PRPN: test perplexity | not recorded yet | 61.98 | PRPN "
         "| 100 epochs, 41,500 steps; hidden 1200 | not recorded yet | `prpn reproduce ptb-word --data FOLDER` |",
     ):

@@ -29,6 +29,10 @@ def pack(
     from prpn.models.pack import pack as run
     from prpn.models.pack import share_of_changed_trees
 
+    if text is not None:
+        share_of_changed_trees(
+            [model, model], text, tokenized, sentences=1
+        )  # whether it can be read, before anything is written
     size = run(model, out)
     changed = None if text is None else share_of_changed_trees([model, out], text, tokenized)
     if as_json:

@@ -3,8 +3,8 @@
     target_t = height of the smallest constituent that holds x_{t−1} and x_t      (`prpn.trees.reach.distances_of`)
 
 The builder `unbiased` makes these heights the very same tree again, so a student that gets their order right has it.
-Every second sentence is read without its punctuation, by the crowd as well as by the student: treebanks are scored so,
-and much is written so.
+Every second sentence is read without its punctuation and symbols, by the crowd as well as by the student: treebanks are
+scored without most of these, and much is written so.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from prpn.config import Builder, save_recipe
 from prpn.distillation.lessons import Lessons, read_lessons
 from prpn.distillation.student import Student, gap_scores, splitting_loss
 from prpn.errors import ConfigError, InputError
-from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
+from prpn.models import CONFIG
+from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser, standard_deviation
 from prpn.provenance import command, commit
 from prpn.report.progress import counting
 from prpn.text.atomic import replacing
@@ -50,7 +51,7 @@ class StudentConfig:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("channels", 1), ("lookback", 0), ("lookahead", 0), ("epochs", 1)):
+        for name, least in (("sentences", 0), ("channels", 1), ("lookback", 0), ("lookahead", 0), ("epochs", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} = {getattr(self, name)}: give {least} or more")
 
@@ -73,8 +74,8 @@ def distill(
     how, folder, began = how or StudentConfig(), Path(folder), time.monotonic()
     if not parsers:
         raise ConfigError("nobody to learn from: give one parser or more")
-    if (folder / DISTILLED).exists():
-        raise InputError(str(folder), "already holds a distilled parser", "choose another --out")
+    if (folder / CONFIG).exists():
+        raise InputError(str(folder), "already holds a model", "choose another --out")
     with counting("voting", None, quiet) as progress:
         lessons = read_lessons(texts, parsers, builder, tokenized=tokenized, limit=how.sentences, progress=progress)
     learned, held_out = lessons.split(how.held_out)
@@ -89,11 +90,11 @@ def distill(
     agreement = _agreement(student, held_out, how, vocabulary.start, own)
     recipe = parsers[0].recipe
     folder.mkdir(parents=True, exist_ok=True)
-    save_recipe(replace(recipe, model=replace(recipe.model, builder=own)), folder / "config.json")
     vocabulary.save(folder / "vocabulary.json")
     outcome = {
         "command": command(),
         "commit": commit(),
+        "teachers": len(parsers),
         "sentences": len(lessons.ends),
         "words": len(lessons.ids),
         "losses": losses,
@@ -105,10 +106,15 @@ def distill(
     }
     if language_model is not None and (language_model / WEIGHTS).is_file():
         shutil.copyfile(language_model / WEIGHTS, folder / WEIGHTS)
-    scale = {"parsing.distance_scale": torch.ones(())}  # a student's scores are in the builder's units
-    write_tensors(folder / DISTILLED, student.state_dict() | scale, {"lookahead": how.lookahead})
-    with replacing(folder / "record.json") as file:
-        file.write((json.dumps(outcome, indent=1) + "\n").encode())
+    # What leans is taught in its own units; the scores of others must be brought to them.
+    scale = 1.0 if own in LEANING else _spread(student, held_out, how, vocabulary.start)
+    weights = student.state_dict() | {"parsing.distance_scale": torch.tensor(scale)}
+    write_tensors(folder / DISTILLED, weights, {"lookahead": how.lookahead})
+    for name, text in (("record.json", json.dumps(outcome, indent=1) + "\n"), ("README.md", _card(folder, outcome))):
+        with replacing(folder / name) as file:
+            file.write(text.encode())
+    # Last, for it makes the folder a model folder: a distillation that was killed can begin again.
+    save_recipe(replace(recipe, model=replace(recipe.model, builder=own)), folder / CONFIG)
     return {"model": str(folder), **outcome}
 
 
@@ -130,8 +136,9 @@ def _learn(
             for group in optimizer.param_groups:
                 group["lr"] = how.learning_rate * (1 - step / total)
             scores = student(ids, start, mask)
-            readings = (scores, gap_scores(scores, mask, builder))
-            loss = sum((splitting_loss(each, heights, mask) for each in readings), torch.zeros(())) / 2
+            loss = splitting_loss(scores, heights, mask)
+            if builder in LEANING:
+                loss = (loss + splitting_loss(gap_scores(scores, mask, builder), heights, mask)) / 2
             loss.backward()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
@@ -153,6 +160,30 @@ def _agreement(student: Student, lessons: Lessons, how: StudentConfig, start: in
             wanted = set(build(words, target[own].astype(float), "unbiased").spans())
             same, total = same + len(found & wanted), total + len(wanted)
     return same / total
+
+
+@torch.no_grad()
+def _spread(student: Student, lessons: Lessons, how: StudentConfig, start: int) -> float:
+    """The standard deviation of a student's scores."""
+    student.eval()
+    batches = ((student(ids, start, mask), mask) for ids, _, mask in _batches(lessons, how, None))
+    return standard_deviation(
+        row[own].double().numpy() for rows, mask in batches for row, own in zip(rows, mask, strict=True)
+    )
+
+
+def _card(folder: Path, outcome: Mapping[str, Any]) -> str:
+    return f"""# {folder.name}
+
+A parsing network that learned what {outcome["teachers"]} models agree on in raw text (`prpn distill`), and the language
+model of the first of them.
+
+| | |
+|---|---|
+| learned from | {outcome["sentences"]:,} sentences, {outcome["words"]:,} words |
+| finds | {outcome["agreement"]:.1%} of the constituents of their consensus, in other sentences |
+| builder | `{outcome["builder"]}` |
+"""
 
 
 def _batches(

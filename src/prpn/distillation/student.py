@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from prpn.config import Builder
 from prpn.model.layers import BatchNorm
-from prpn.trees.from_distances import LEAN, LEANING
+from prpn.trees.from_distances import LEAN
 
 
 class Student(nn.Module):
@@ -62,9 +62,7 @@ class Student(nn.Module):
 
 
 def gap_scores(scores: Tensor, mask: Tensor, builder: Builder) -> Tensor:
-    """What a builder makes of scores (B, T), in their own units; the first column means nothing."""
-    if builder not in LEANING:
-        return scores
+    """What a builder that leans makes of scores (B, T), with gradients; the first column means nothing."""
     places, sizes = torch.arange(scores.shape[1]), mask.sum(1, keepdim=True)
     previous = torch.where(places > 1, scores.roll(1, 1), scores)
     if builder == "right-leaning":

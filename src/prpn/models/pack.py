@@ -1,8 +1,9 @@
 """A model folder in half the space: weights as fp16, and nothing of its training.
 
 Matrices are stored as fp16, the few other numbers as they are; a model is read as fp32 again, and takes part in
-everything as before. Rounding moves a weight by at most a two-thousandth of itself, so that only distances that nearly
-tie change places: how many trees that changes is counted.
+everything as before. Rounding moves a weight by at most a two-thousandth of itself, or by 3·10⁻⁸ if it is tiny, so that
+only distances that nearly tie change places: how many trees that changes is counted. What else lies in the folder, such
+as its card and attributions, comes along.
 """
 
 from __future__ import annotations
@@ -15,27 +16,30 @@ from pathlib import Path
 from torch import Tensor
 
 from prpn.errors import InputError
-from prpn.models import CONFIG, model_folder
+from prpn.models import model_folder
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
 from prpn.text.files import read_lines
 from prpn.training.checkpoint import read_tensors, write_tensors
 
-COPIED = (CONFIG, "vocabulary.json", "cache.json", "README.md")
+LEFT_OUT = ("metrics.jsonl", "record.json")
+"""Files of a model folder that tell of its training."""
 
 
 def pack(model: str | Path, out: Path) -> int:
     """Write a smaller copy of a model into a new folder; its size in bytes."""
     folder = model_folder(model)
-    if (out / CONFIG).exists():
-        raise InputError(str(out), "already holds a model", "choose another --out")
+    weights = [name for name in (WEIGHTS, DISTILLED) if (folder / name).is_file()]
+    if not weights:
+        raise InputError(str(folder), "has no weights", "finish its training with --resume")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(str(out), "is there already", "choose another --out")
     out.mkdir(parents=True, exist_ok=True)
-    for name in (WEIGHTS, DISTILLED):
-        if (folder / name).is_file():
-            tensors, header = read_tensors(folder / name)
-            write_tensors(out / name, {key: _halved(tensor) for key, tensor in tensors.items()}, header)
-    for name in COPIED:
-        if (folder / name).is_file():
-            shutil.copyfile(folder / name, out / name)
+    for name in weights:
+        tensors, header = read_tensors(folder / name)
+        write_tensors(out / name, {key: _halved(tensor) for key, tensor in tensors.items()}, header)
+    for path in folder.iterdir():
+        if path.is_file() and path.name not in (*weights, *LEFT_OUT):
+            shutil.copyfile(path, out / path.name)
     return sum(path.stat().st_size for path in out.iterdir())
 
 

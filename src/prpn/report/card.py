@@ -34,7 +34,7 @@ def facts_table(results: Path) -> str:
         "text": f"{data['training']['tokens']:,} tokens, SHA-256 `{data['training']['sha256'][:16]}…`",
         "vocabulary": f"{data['vocabulary']:,} words and classes of unknown words",
         "teachers": f"{len(teachers)}, seeds {', '.join(_seed(record) for record in teachers.values())}, "
-        f"{first['steps']:,} steps each, {time_words(seconds)} of one core together",
+        f"{first['steps']:,} steps each, {time_words(seconds)} together",
         "their held-out perplexity": ", ".join(f"{_perplexity(record):.2f}" for record in teachers.values()),
         "language model": f"that of the teacher with the best of these, {min(map(_perplexity, teachers.values())):.2f}",
         "student": f"learned from {student['sentences']:,} sentences on which the teachers voted, in "
@@ -81,7 +81,8 @@ def phrases_table(results: Path) -> str:
     for record in _own_records(results):
         if not record["cleaning"]["maximum"]:
             for system in SUMMARIZED:
-                cells = [f"{record['by_label'][system].get(kind, 0):.1f}" for kind in PHRASES]
+                recall = record["by_label"][system]
+                cells = [f"{recall[kind]:.1f}" if kind in recall else "–" for kind in PHRASES]
                 rows.append(f"| {_name(record)} | {system} | {' | '.join(cells)} |")
     return "\n".join(rows)
 

@@ -32,7 +32,7 @@ def choice_table(results: Path) -> str:
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for path in sorted((results / "choice").glob("*.json")):
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        names = list(record["models"])
+        names = [name for name, model in record["models"].items() if model["held_out_loss"] is not None]
         f1 = [record["systems"][name][PROTOCOL]["f1"] for name in names]
         for signal, value_of in SIGNALS.items():
             values = [value_of(record, name) for name in names]

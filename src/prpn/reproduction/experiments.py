@@ -64,11 +64,6 @@ class TrainedSystem:
         """Whether it is a network that learns from text."""
         return bool(self.recipe and not self.order)
 
-    @property
-    def has_luck(self) -> bool:
-        """Whether a seed changes it."""
-        return not self.order
-
     def with_seed(self, seed: int) -> Recipe:
         """The recipe as it is run."""
         return load_recipe(self.recipe).override([*self.set, f"training.seed={seed}"])

@@ -38,13 +38,14 @@ def find_files(
     found: dict[Role, FoundFile] = {}
     missing = []
     for role, needed in experiment.files.items():
-        parts = {part.what: _paths_of(experiment, part, folder) for part in (needed, *needed.then)}
-        if all(parts.values()):
-            paths = tuple(path for part in parts.values() for path in part)
+        parts = (needed, *needed.then)
+        found_parts = [_paths_of(experiment, part, folder) for part in parts]
+        if all(found_parts):
+            paths = tuple(path for part in found_parts for path in part)
             sha256, recorded = checksum(paths), recorded_checksums.get(role)
             found[role] = FoundFile(needed, paths, sha256, None if recorded is None else sha256 == recorded)
         else:
-            missing += [part for part in (needed, *needed.then) if not parts[part.what]]
+            missing += [part for part, paths in zip(parts, found_parts, strict=True) if not paths]
     if missing:
         names = ", ".join(f"{needed.names[0]} ({needed.what})" for needed in missing)
         sources = dict.fromkeys(needed.source for needed in missing)
@@ -56,7 +57,8 @@ def _paths_of(experiment: Experiment, needed: FileNeeded, folder: Path | None) -
     if needed.embedded:
         return (embedded_corpus(*needed.embedded.split(".")),)
     if folder is None:
-        wanted = ", ".join(file.names[0] for file in experiment.files.values() if file.names)
+        parts = [part for file in experiment.files.values() for part in (file, *file.then)]
+        wanted = ", ".join(dict.fromkeys(part.names[0] for part in parts if part.names))
         raise ConfigError(f"{experiment.name} needs files that do not come with prpn ({wanted}): give --data FOLDER")
     if not folder.is_dir():
         raise InputError(str(folder), "no such folder", "give --data the folder that holds the files")

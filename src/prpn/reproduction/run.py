@@ -82,7 +82,7 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
             made = list(_train_all(experiment, name, system, files, options))
         for each in made:
             trained.setdefault(name, []).append(each)
-            seed = None if each.seed == NO_SEED else int(each.seed)
+            seed = int(each.seed) if each.seed.isdigit() else None
             outcome.runs.append({"system": name, "seed": seed, "steps": each.steps, "seconds": each.seconds})
     for figure in experiment.figures:
         if not figure.is_of_trees:
@@ -112,9 +112,8 @@ def _train_all(
     if not system.is_model:
         yield _counted(experiment, system, files, options.quiet)
         return
-    training, validation = (
-        _texts(system, experiment.tokenized, files, role, options) for role in ("training", "validation")
-    )
+    tokenized = experiment.tokenized
+    training, validation = (_texts(system, tokenized, files, role, options) for role in ("training", "validation"))
     for seed in options.seeds:
         folder = options.out / experiment.name / _folder(name, seed)
         result = train(
@@ -122,7 +121,7 @@ def _train_all(
             folder,
             texts=training,
             validation=next(iter(validation), None),
-            tokenized=experiment.tokenized,
+            tokenized=tokenized or training != _names(files, "training"),  # what was written anew is split
             resume=options.resume,
             device=options.device,
             quiet=options.quiet,
@@ -144,9 +143,10 @@ def _texts(
     found, names = files[role], _names(files, role)
     if system.punctuation and not found.needed.words:
         return names
-    path = options.out / "texts" / f"{found.sha256 or role}{'' if system.punctuation else '-bare'}.txt"
+    tokenizer = Tokenizer(load_recipe(system.recipe).override(system.set).text, tokenized)
+    kind = "none" if tokenized else tokenizer.config.tokenizer
+    path = options.out / "texts" / f"{found.sha256 or role}-{kind}{'' if system.punctuation else '-bare'}.txt"
     if not path.exists():
-        tokenizer = Tokenizer(load_recipe(system.recipe).text, tokenized)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file, counting(f"writing {path.name}", None, options.quiet) as progress:
             for line in _lines(found, names):
@@ -173,7 +173,8 @@ def _taught(
     """A student of models with different seeds; the one with the best held-out loss gives words and language model."""
     best_first = sorted(teachers, key=lambda each: each.scores["validation", False]["loss"])
     folders = [options.out / experiment.name / _folder(system.taught_by, each.seed) for each in best_first]
-    folder = options.out / experiment.name / name.replace(" ", "-")
+    seeds = "+".join(each.seed for each in teachers)
+    folder = options.out / experiment.name / _folder(name, seeds)
     if not (options.resume and (folder / "record.json").is_file()):
         distill(
             [each.parser for each in best_first if each.parser is not None],
@@ -185,7 +186,7 @@ def _taught(
             quiet=options.quiet,
         )
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    return _Trained(NO_SEED, Scores(), Parser.load(folder), None, record["seconds"])
+    return _Trained(seeds, Scores(), Parser.load(folder), None, record["seconds"])
 
 
 def _folder(system: str, seed: int | str) -> str:
