@@ -92,7 +92,7 @@ def _tables(evaluation: Evaluation) -> Iterable[RenderableType]:
         headings = (
             "overlap with left",
             "with right",
-            "others",
+            "with each other",
             "mean depth",
             "sentences with ties",
             "saturated distances",

@@ -36,8 +36,9 @@ def study_table(folder: Path, name: str) -> str:
         values = recorded.figures.get(of[system][0].label, {})
         rows.append(f"| {' | '.join(_cells(experiment, system, of[system], values, base, recorded))} |")
     controls = [figure for figure in experiment.figures if figure.system not in experiment.systems]
+    through = {figure: figure.builder if figure.system == "random-distances" else "" for figure in controls}
     rows += [
-        f"| *{each.system}* | {each.builder if each.system == 'random-distances' else ''} | {value_words(recorded.value(each), each.measure)} |"
+        f"| *{each.system}* | {through[each]} | {value_words(recorded.value(each), each.measure)} |"
         for each in controls
     ]
     return "\n".join(rows)
