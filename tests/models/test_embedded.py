@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,3 +96,23 @@ def test_a_line_is_parsed_without_torch() -> None:
     done = subprocess.run([sys.executable, "-c", code], input=SENTENCE, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert time.monotonic() - began < 60  # a hang, not a measurement: `make bench` measures
+
+
+def records() -> dict[str, dict[str, Any]]:
+    """The evaluations that the card was made from."""
+    paths = (Path(__file__).parents[2] / "results" / "embedded").glob("*-*.json")
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
+    return {name: record for name, record in found.items() if "systems" in record}
+
+
+def test_what_the_records_must_say() -> None:
+    found = records()
+    assert len(found) == 3 * 2 * 3  # treebanks, lengths, builders
+    for name, record in found.items():
+        for protocol, figures in record["systems"][DEFAULT].items():
+            assert figures["low"] > record["systems"]["random-distances"][protocol]["high"], (name, protocol)
+    own = Parser.load().builder
+    short = found[f"wsj10-{own}"]["systems"]
+    assert short[DEFAULT]["released"]["f1"] > short["right"]["released"]["f1"]
+    phrases = found[f"masc-{own}"]["by_label"]
+    assert phrases[DEFAULT]["DT+NN"] > phrases["right"]["DT+NN"]
