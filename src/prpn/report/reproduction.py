@@ -103,6 +103,12 @@ def value_words(value: float | None, measure: Measure) -> str:
     return NOT_RECORDED if value is None else f"{value:.{DECIMALS[measure]}f}"
 
 
+def with_spread(recorded: Recorded, figure: Figure) -> str:
+    """The mean over seeds ± their standard deviation."""
+    words, spread = value_words(recorded.value(figure), figure.measure), recorded.spread(figure)
+    return words if spread is None else f"{words} ± {value_words(spread, figure.measure)}"
+
+
 def time_words(seconds: float | None) -> str:
     """How long something took, roughly."""
     if seconds is None:

@@ -19,12 +19,13 @@ from typing import Any
 from prpn.report.card import facts_table, phrases_table, scores_tables, summary_table
 from prpn.report.choice import choice_table
 from prpn.report.gains import gains_table
+from prpn.report.languages import languages_table
 from prpn.report.precision import precision_table
-from prpn.report.reproduction import time_words, value_words
+from prpn.report.reproduction import time_words, value_words, with_spread
 from prpn.report.study import study_table
 from prpn.reproduction.experiments import Figure, beside, load_experiments
 from prpn.reproduction.paper import load_tables
-from prpn.reproduction.recorded import Recorded, gather, write_recorded
+from prpn.reproduction.recorded import gather, write_recorded
 from prpn.text.atomic import replacing
 from prpn.trees.protocols import PROTOCOLS
 
@@ -85,7 +86,7 @@ def language_table(folder: Path) -> str:
                 systems.setdefault((experiment.name, figure.label.partition(":")[0]), []).append(figure)
         for (name, system), figures in systems.items():
             found = recorded[name]
-            words = {figure.on: _with_spread(found, figure) for figure in figures}
+            words = {figure.on: with_spread(found, figure) for figure in figures}
             paper = [str(table.row(figure.row).value) for figure in figures if figure.row]
             cells = (
                 table.title,
@@ -172,6 +173,7 @@ PARTS = {
     "precision": precision_table,
     "choice": choice_table,
     "gains": gains_table,
+    "languages": languages_table,
     "embedded facts": facts_table,
     "embedded scores": scores_tables,
     "embedded phrases": phrases_table,
@@ -205,12 +207,6 @@ def _scores(folder: Path, is_shown: Callable[[str, dict[str, Any]], object]) -> 
 
 def _benchmark(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "benchmarks" / "benchmark.json").read_text(encoding="utf-8")))
-
-
-def _with_spread(found: Recorded, figure: Figure) -> str:
-    """The mean over seeds ± their standard deviation."""
-    words, spread = value_words(found.value(figure), figure.measure), found.spread(figure)
-    return words if spread is None else f"{words} ± {value_words(spread, figure.measure)}"
 
 
 def _times(ratio: float | None) -> str:

@@ -1,0 +1,33 @@
+"""Models of other languages through each builder, beside random distances through it and the other baselines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+from prpn.config import Builder
+from prpn.report.reproduction import value_words, with_spread
+from prpn.reproduction.experiments import load_experiments
+from prpn.reproduction.recorded import gather
+
+LANGUAGES = ("icelandic", "faroese", "japanese")
+"""Experiments with one system each."""
+BASELINES = ("left", "right", "balanced", "upper")
+
+
+def languages_table(results: Path) -> str:
+    """One row a language: mean over seeds ± their standard deviation; in brackets the control."""
+    heads = ("language", *(f"`{builder}`" for builder in get_args(Builder)), *BASELINES)
+    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    known, recorded = load_experiments(), gather(results)
+    for name in LANGUAGES:
+        figures = {(figure.system, figure.builder): figure for figure in known[name].figures}
+        (system,) = known[name].systems
+        models = [
+            f"{with_spread(recorded[name], figures[system, builder])} "
+            f"({value_words(recorded[name].value(figures['random-distances', builder]), 'f1')})"
+            for builder in get_args(Builder)
+        ]
+        others = [value_words(recorded[name].value(figures[baseline, "paper"]), "f1") for baseline in BASELINES]
+        rows.append(f"| {' | '.join([name.capitalize(), *models, *others])} |")
+    return "\n".join(rows)
