@@ -14,7 +14,17 @@ from prpn.model import PRPN
 from prpn.training.optimizer import Adam
 
 PAPER = ("parsing", "ptb-char", "ptb-word", "text8-char", "text8-word")
-OTHERS = ("demo", "large-word", "long-char", "long-word", "quick-char", "quick-parsing", "quick-word")
+OTHERS = (
+    "demo",
+    "english",
+    "large-word",
+    "little-text",
+    "long-char",
+    "long-word",
+    "quick-char",
+    "quick-parsing",
+    "quick-word",
+)
 VOCABULARY, STEPS, BATCH = 50, 8, 2
 ATTRIBUTION = re.compile(r"\w+ = \S+ +# (paper|released code|ours)\b")
 

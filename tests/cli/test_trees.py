@@ -149,7 +149,8 @@ def test_evaluate_prints_every_baseline_and_protocol(prpn: Command, work: Path, 
     assert result.status == 0
     for name in (*PROTOCOLS, *baselines("paper"), "model", "NP", "mean depth", "3 sentences, 14 words"):
         assert name in result.out
-    assert "model" not in prpn("evaluate", gold, "--protocol", "kim").out
+    assert "english" not in result.out
+    assert "english" in prpn("evaluate", gold, "--protocol", "kim").out
 
 
 def test_evaluate_as_json(prpn: Command, work: Path, gold: Path) -> None:

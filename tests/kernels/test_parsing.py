@@ -54,8 +54,8 @@ def slow_scores(network: Folded, sentences: list[list[int]]) -> list[float]:
     """Word by word, in double precision."""
     rows, found = network.rows, []
     for words in sentences:
-        vectors = [np.zeros(rows._embedding.shape[1])] * rows.windows
-        vectors += [rows._embedding[word].astype(float) for word in (rows._start, *words)]
+        vectors = [np.zeros(rows.embedding.shape[1])] * rows.windows
+        vectors += [rows.embedding[word].astype(float) for word in (rows._start, *words)]
         vectors += [np.zeros_like(vectors[0])] * network.lookahead
         kernel = rows._kernel.astype(float).reshape(len(vectors[0]), rows.windows, rows.channels)
         for t in range(len(words)):
@@ -99,7 +99,7 @@ def test_scores_are_those_of_a_loop_with_any_sizes_and_any_room(
         patch.setattr(parsing, "threads", lambda: threads)
         patch.setattr(folded, "WORDS_AT_ONCE", 1 + rows)
         kernel = network.rows._kernel.reshape(size, windows, -1)
-        network.rows = Rows(network.rows._embedding, kernel, network.rows._start, limit=rows * row_bytes)
+        network.rows = Rows(network.rows.embedding, kernel, network.rows._start, limit=rows * row_bytes)
         ids = np.array([word for words in sentences for word in words], dtype=np.int32)
         found = network.scores(ids, np.cumsum(lengths, dtype=np.int64))
     np.testing.assert_allclose(found, slow_scores(network, sentences), rtol=1e-4, atol=1e-4)
@@ -324,7 +324,7 @@ def test_letters_are_left_whole_but_for_the_exceptions(config: TextConfig, word:
 def test_what_is_not_a_number_is_refused(kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRPN_KERNELS", kernels)
     parser = random_parser()
-    parser.network.rows._embedding[parser.vocabulary.encode(["old"])] = np.nan
+    parser.network.rows.embedding[parser.vocabulary.encode(["old"])] = np.nan
     (tmp_path / "text").write_text("the man\nthe old man\n")
     with pytest.raises(InputError, match="the one before 'old' is not a number"):
         written(parser, tmp_path / "text", "brackets", "paper", False)
