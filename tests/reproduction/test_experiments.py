@@ -133,7 +133,8 @@ def test_spreads_are_those_that_were_seen() -> None:
                 alike.setdefault(one, []).append(stdev(values) / fmean(values))
         for figure, spreads in alike.items():
             together = math.sqrt(fmean(spread**2 for spread in spreads))
-            assert figure.spread == pytest.approx(together, rel=0.2), (name, figure)
+            # Three seeds may agree by chance: what is small may be stated as up to 5 %.
+            assert 0.8 * together <= figure.spread <= max(1.2 * together, 0.05), (name, figure)
             seen += 1
     assert seen
 
