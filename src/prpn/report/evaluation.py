@@ -89,19 +89,20 @@ def _tables(evaluation: Evaluation) -> Iterable[RenderableType]:
         yield seeds
 
     if evaluation.diagnoses:
-        headings = (
-            "overlap with left",
-            "with right",
-            "with each other",
-            "mean depth",
-            "sentences with ties",
-            "saturated distances",
-        )
+        overlaps = ("overlap with left", "with right", *(["with each other"] if evaluation.agreement else []))
+        headings = (*overlaps, "mean depth", "sentences with ties", "saturated distances")
         shape = _table("shape of the trees, in percent but for depth", "model", *headings)
         for name, d in evaluation.diagnoses.items():
-            agreement = evaluation.agreement.get(name)
-            values = (d.left_overlap, d.right_overlap, agreement, d.mean_depth, d.tied_sentences, d.saturated_distances)
-            shape.add_row(Text(name), *("" if value is None else f"{value:.1f}" for value in values))
+            agreement = [evaluation.agreement[name]] if evaluation.agreement else []
+            values = (
+                d.left_overlap,
+                d.right_overlap,
+                *agreement,
+                d.mean_depth,
+                d.tied_sentences,
+                d.saturated_distances,
+            )
+            shape.add_row(Text(name), *(f"{value:.1f}" for value in values))
         yield shape
 
 
