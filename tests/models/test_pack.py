@@ -12,7 +12,7 @@ import torch
 
 from prpn.distillation import distill
 from prpn.errors import InputError
-from prpn.models.pack import pack, share_of_changed_trees
+from prpn.models.pack import first_sentences, pack, share_of_changed_trees
 from prpn.parsing.parser import Parser
 from prpn.pretrained import load
 from prpn.training.checkpoint import read_tensors
@@ -68,13 +68,16 @@ def test_a_folder_without_weights(model: Path, tmp_path: Path) -> None:
 
 
 def test_changed_trees_are_counted(model: Path, tmp_path: Path) -> None:
-    text = str(write_text(tmp_path / "text.txt"))
-    assert share_of_changed_trees([model, model], text) == 0
-    run(tmp_path / "other", Path(text), "training.epochs=1", "training.seed=5")
-    assert share_of_changed_trees([model, tmp_path / "other"], text) > 0.1
+    text = write_text(tmp_path / "text.txt")
+    text.write_text("\n" + text.read_text())
+    sentences = first_sentences(str(text))
+    assert sentences == text.read_text().splitlines()[1:]
+    assert share_of_changed_trees(model, model, sentences) == 0
+    run(tmp_path / "other", text, "training.epochs=1", "training.seed=5")
+    assert share_of_changed_trees(model, tmp_path / "other", sentences) > 0.1
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(InputError, match="no sentence in it"):
-        share_of_changed_trees([model, model], str(tmp_path / "empty.txt"))
+        first_sentences(str(tmp_path / "empty.txt"))
 
 
 def test_the_command(model: Path, tmp_path: Path, prpn: Command) -> None:

@@ -26,15 +26,14 @@ def pack(
 
     Example: `prpn pack runs/crowd --out crowd --text valid.txt`
     """
+    from prpn.models.pack import first_sentences, share_of_changed_trees
     from prpn.models.pack import pack as run
-    from prpn.models.pack import share_of_changed_trees
 
-    if text is not None:
-        share_of_changed_trees(
-            [model, model], text, tokenized, sentences=1
-        )  # whether it can be read, before anything is written
+    sentences = (
+        None if text is None else first_sentences(text)
+    )  # a text that cannot be read, before anything is written
     size = run(model, out)
-    changed = None if text is None else share_of_changed_trees([model, out], text, tokenized)
+    changed = None if sentences is None else share_of_changed_trees(model, out, sentences, tokenized)
     if as_json:
         print_json({"model": str(out), "bytes": size, "changed_trees": changed})
         return

@@ -43,16 +43,20 @@ def pack(model: str | Path, out: Path) -> int:
     return sum(path.stat().st_size for path in out.iterdir())
 
 
-def share_of_changed_trees(
-    models: Sequence[str | Path], text: str, tokenized: bool = False, sentences: int = 10_000
-) -> float:  # fmt: skip
-    """Of the first sentences of a text, the share to which two models give different trees."""
-    first, second = (Parser.load(model) for model in models)
-    lines = [line for _, line in islice(read_lines(text), sentences) if isinstance(line, str) and line.strip()]
-    if not lines:
+def first_sentences(text: str, lines: int = 10_000) -> list[str]:
+    """The sentences among the first lines of a text, one at least."""
+    found = [line for _, line in islice(read_lines(text), lines) if isinstance(line, str) and line.strip()]
+    if not found:
         raise InputError(text, "no sentence in it", "give a text with one sentence a line")
-    pairs = zip(*(_trees(parser, lines, tokenized) for parser in (first, second)), strict=True)
-    return sum(a != b for a, b in pairs) / len(lines)
+    return found
+
+
+def share_of_changed_trees(
+    first: str | Path, second: str | Path, sentences: Sequence[str], tokenized: bool = False
+) -> float:  # fmt: skip
+    """The share of sentences to which two models give different trees."""
+    pairs = zip(*(_trees(Parser.load(model), sentences, tokenized) for model in (first, second)), strict=True)
+    return sum(a != b for a, b in pairs) / len(sentences)
 
 
 def _trees(parser: Parser, lines: Iterable[str], tokenized: bool) -> list[str]:
