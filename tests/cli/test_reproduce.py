@@ -164,7 +164,10 @@ def test_an_experiment_is_run_recorded_and_repeated(small: Path, prpn: Command) 
     assert (small / "runs" / "small" / "model-2" / "model.safetensors").exists()
 
     record(small, first)
+    written = small / "runs" / "small" / "model-1" / "record.json"
+    before = written.stat().st_mtime_ns
     again = run(prpn, small, "--resume")
+    assert written.stat().st_mtime_ns == before  # what is finished is not run again
     assert (again["status"], again["repeated"]) == (0, True)
     assert all(file["as_recorded"] for file in again["data"].values())
     for figure in again["figures"].values():

@@ -3,13 +3,14 @@
     target_t = height of the smallest constituent that holds x_{t−1} and x_t      (`prpn.trees.reach.distances_of`)
 
 The builder `unbiased` makes these heights the very same tree again, so a student that gets their order right has it.
-Every second sentence is read without its punctuation and symbols, by the crowd as well as by the student: treebanks are
-scored without most of these, and much is written so.
+The crowd reads punctuation, and what stands between two marks is outvoted by nobody. The student reads every second
+sentence without punctuation and symbols, and learns what is left of its tree: treebanks are scored without most of
+these, much is written so, and what marks say of a sentence can be seen in others by their words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -17,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prpn.config import Builder
+from prpn.distillation.punctuation import between_marks, spoken_part
 from prpn.errors import InputError
 from prpn.parsing.parser import Parser
 from prpn.text.files import place_of, read_lines
-from prpn.text.penn import BRACKETS
 from prpn.trees.average import average
-from prpn.trees.cleaning import is_word
 from prpn.trees.reach import distances_of
 from prpn.trees.tree import Tree
 
@@ -63,9 +63,10 @@ def read_lessons(
     ids: list[int] = []
     heights: list[float] = []
     ends: list[int] = []
-    for tree in islice(_crowd_trees(paths, parsers, builder, tokenized, progress), limit or None):
-        ids += first.vocabulary.encode(map(first.tokenizer.normalize, tree.words))
-        heights += distances_of(tree)
+    sentences = _sentences(_crowd_trees(paths, parsers, builder, tokenized, progress))
+    for words, found in islice(sentences, limit or None):
+        ids += first.vocabulary.encode(map(first.tokenizer.normalize, words))
+        heights += found.tolist()
         ends.append(len(ids))
     if len(ends) < 2:
         remedy = f"give text with sentences of {SHORTEST} to {LONGEST} words, one a line"
@@ -73,9 +74,14 @@ def read_lessons(
     return Lessons(np.array(ids, dtype=np.int32), np.array(heights, dtype=np.float32), np.array(ends, dtype=np.int64))
 
 
-def without_punctuation(words: Sequence[str]) -> list[str]:
-    """The words that are more than punctuation and symbols; brackets may be written as in the Penn Treebank."""
-    return [word for word in words if is_word(word) and word not in BRACKETS.values()]
+def _sentences(trees: Iterable[Tree]) -> Iterator[tuple[Sequence[str], NDArray[np.float64]]]:
+    """Words and heights of trees, every second one without punctuation."""
+    for number, tree in enumerate(trees):
+        words, heights = tree.words, np.array(distances_of(tree))
+        if number % 2:
+            words, heights = spoken_part(words, heights)
+        if len(words) >= SHORTEST:
+            yield words, heights
 
 
 def _crowd_trees(
@@ -88,9 +94,10 @@ def _crowd_trees(
     lines = (line for path in paths for _, line in read_lines(path))
     while some := list(islice(lines, LINES_AT_ONCE)):
         sentences = [parsers[0].words(line, tokenized) for line in some if isinstance(line, str)]
-        sentences[1::2] = map(without_punctuation, sentences[1::2])
         sentences = [words for words in sentences if SHORTEST <= len(words) <= LONGEST]
         parsed = [parser.parse_words(sentences, builder) for parser in parsers]
+        weights = [1.0] * len(parsers) + [len(parsers) + 1.0]  # more than all others together
         for votes in zip(*parsed, strict=True):
-            yield average([vote.tree for vote in votes])
+            trees = [vote.tree for vote in votes]
+            yield average([*trees, between_marks(trees[0].words)], weights)
         progress(len(some))

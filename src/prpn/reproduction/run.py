@@ -15,7 +15,7 @@ from typing import Any
 from prpn.baselines.ngram import NGram
 from prpn.baselines.unigram_cache import tune_cache
 from prpn.config import load_recipe
-from prpn.distillation.lessons import without_punctuation
+from prpn.distillation.punctuation import is_spoken
 from prpn.distillation.run import StudentConfig, distill
 from prpn.language.cached_score import save_cache, score_with_cache, tune_on
 from prpn.parsing.parser import Parser
@@ -30,7 +30,7 @@ from prpn.text.files import read_lines
 from prpn.text.tokenizer import Tokenizer
 from prpn.training.data import prepare
 from prpn.training.evaluate import LanguageScore
-from prpn.training.record import score_json
+from prpn.training.record import finished_run, score_json
 from prpn.training.run import train, usable_device
 from prpn.trees.cleaning import Cleaning, Treebank, load_treebank
 from prpn.trees.evaluation import evaluate_parsers
@@ -116,8 +116,9 @@ def _train_all(
     training, validation = (_texts(system, tokenized, files, role, options) for role in ("training", "validation"))
     for seed in options.seeds:
         folder = options.out / experiment.name / _folder(name, seed)
-        result = train(
-            system.with_seed(seed),
+        recipe = system.with_seed(seed)
+        result = (finished_run(folder, recipe) if options.resume else None) or train(
+            recipe,
             folder,
             texts=training,
             validation=next(iter(validation), None),
@@ -150,8 +151,8 @@ def _texts(
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file, counting(f"writing {path.name}", None, options.quiet) as progress:
             for line in _lines(found, names):
-                words = tokenizer.words(line)
-                file.write((" ".join(words if system.punctuation else without_punctuation(words)) + "\n").encode())
+                words = [word for word in tokenizer.words(line) if system.punctuation or is_spoken(word)]
+                file.write((" ".join(words) + "\n").encode())
                 progress(1)
     return [str(path)]
 

@@ -65,6 +65,13 @@ def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore,
         file.write((json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
 
 
+def finished_run(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
+    """The record of a run that ended in this folder, if it was of this very recipe; a run that goes on has none."""
+    path = folder / "record.json"
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return record if record.get("recipe") == recipe.to_json() else None
+
+
 def protocol(recipe: Recipe) -> str:
     """How a reported figure was measured."""
     if recipe.training.batching == "sentences":

@@ -1,0 +1,60 @@
+"""What punctuation tells: which words are said, and which belong together because marks stand around them.
+
+    the old man , who sat on the bench , left .
+    └───┬─────┘   └────────┬─────────┘   └─┬┘
+    words between two marks are taken for a constituent
+
+Marks are stops, commas, dashes, brackets and quotation marks. `%` and `$`, which Unicode counts as punctuation and
+symbols, are said; a single `'` may be a genitive. Neither is a mark.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prpn.text.penn import BRACKETS
+from prpn.trees.brackets import Constituent
+from prpn.trees.cleaning import is_word
+from prpn.trees.tree import Tree
+
+STOPS = frozenset(".,;:!?…،؛؟۔।॥、。，；：！？｡､·")
+QUOTES = frozenset(['"', "``", "''"])
+_AROUND = frozenset(["Ps", "Pe", "Pi", "Pf", "Pd"])
+"""Unicode's opening and closing brackets and quotation marks, and dashes."""
+
+
+def is_spoken(word: str) -> bool:
+    """Whether it is more than punctuation and symbols; brackets may be written as in the Penn Treebank."""
+    return is_word(word) and word not in BRACKETS.values()
+
+
+def is_mark(word: str) -> bool:
+    """Whether it sets off what stands before it from what follows."""
+    if word in QUOTES or word in BRACKETS.values():
+        return True
+    return all(letter in STOPS or unicodedata.category(letter) in _AROUND for letter in word)
+
+
+def between_marks(words: Sequence[str]) -> Tree:
+    """The flat tree whose constituents are the words between two marks, two words or more."""
+    ends = [*(place for place, word in enumerate(words) if is_mark(word)), len(words)]
+    starts = [0, *(end + 1 for end in ends[:-1])]
+    found = [Constituent(start, end) for start, end in zip(starts, ends, strict=True) if end - start > 1]
+    whole = Constituent(0, len(words))
+    return Tree(tuple(words), (whole, *(each for each in found if each != whole)))
+
+
+def spoken_part(words: Sequence[str], heights: NDArray[np.float64]) -> tuple[list[str], NDArray[np.float64]]:
+    """The words that are said, and the height of the smallest constituent that holds each and the one before it.
+
+    What lies between two of them falls away: the smallest constituent with both is the highest with two neighbours.
+    """
+    kept = np.flatnonzero([is_spoken(word) for word in words])
+    if not len(kept):
+        return [], heights[:0]
+    after_last = np.concatenate([[0], kept[:-1] + 1])
+    return [words[place] for place in kept], np.maximum.reduceat(heights[: kept[-1] + 1], after_last)
