@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from prpn.distillation import distill, read_lessons
-from prpn.distillation.punctuation import between_marks
 from prpn.distillation.run import StudentConfig
 from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import Parser
@@ -17,6 +16,7 @@ from prpn.pretrained import load
 from prpn.trees import build
 from prpn.trees.average import average
 from prpn.trees.cleaning import restrict
+from prpn.trees.punctuation import between_marks
 from tests.kernels.parsers import random_parser
 from tests.training.tiny import sentences
 

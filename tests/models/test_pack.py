@@ -12,9 +12,10 @@ import torch
 
 from prpn.distillation import distill
 from prpn.errors import InputError
-from prpn.models.pack import first_sentences, pack, share_of_changed_trees
+from prpn.models.pack import pack, share_of_changed_trees
 from prpn.parsing.parser import Parser
 from prpn.pretrained import load
+from prpn.text.files import first_sentences
 from prpn.training.checkpoint import read_tensors
 from tests.cli.command import Command, assert_refused
 from tests.training.tiny import run, write_text

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from prpn.models import DEFAULT
 
 VERBS = (
-    "train", "parse", "words", "evaluate", "score", "average", "distill", "pack", "perplexity", "generate",
+    "train", "parse", "words", "evaluate", "score", "judge", "average", "distill", "pack", "perplexity", "generate",
     "boundaries", "temperature", "reproduce", "info",
 )  # fmt: skip
 """In the order in which `prpn --help` lists them."""

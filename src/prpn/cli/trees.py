@@ -135,7 +135,7 @@ def evaluate(
     chosen, folders = protocols_named(protocol or []), model or [EMBEDDED]
     if average and len(folders) < 2:
         raise ConfigError("--average needs two models or more: give --model again")
-    parsers = {name: Parser.load(folder) for name, folder in zip(_names(folders), folders, strict=True)}
+    parsers = {name: Parser.load(folder) for name, folder in zip(short_names(folders), folders, strict=True)}
     loaded = _load(treebank, skip_broken, as_json, keep=keep, maximum=max_words)
     with counting("scoring", None, as_json) as progress:
         result = evaluate_parsers(loaded, parsers, chosen, builder, with_average=average, progress=progress)
@@ -169,7 +169,7 @@ def score(
     chosen = protocols_named(protocol or [])
     loaded = _load([gold], skip_broken, as_json, keep=keep, maximum=max_words)
     systems = []
-    for name, path in zip(_names([Path(path) for path in predicted]), predicted, strict=True):
+    for name, path in zip(short_names([Path(path) for path in predicted]), predicted, strict=True):
         read = read_predictions(path, loaded)
         systems.append(System(name, [read.trees]))
         if read.reworded:
@@ -205,7 +205,7 @@ def average(
             progress(1)
 
 
-def _names(paths: list[Path]) -> list[str]:
+def short_names(paths: list[Path]) -> list[str]:
     """Short names that tell paths apart, and from the baselines: the last part of each, else the whole path."""
     from prpn.baselines.trees import baselines
     from prpn.trees.evaluation import AVERAGE

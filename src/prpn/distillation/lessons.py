@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prpn.config import Builder
-from prpn.distillation.punctuation import between_marks, spoken_part
 from prpn.errors import InputError
 from prpn.parsing.parser import Parser
 from prpn.text.files import place_of, read_lines
 from prpn.trees.average import average
+from prpn.trees.punctuation import between_marks, spoken_part
 from prpn.trees.reach import distances_of
 from prpn.trees.tree import Tree
 
@@ -74,10 +74,10 @@ def read_lessons(
     return Lessons(np.array(ids, dtype=np.int32), np.array(heights, dtype=np.float32), np.array(ends, dtype=np.int64))
 
 
-def _sentences(trees: Iterable[Tree]) -> Iterator[tuple[Sequence[str], NDArray[np.float64]]]:
+def _sentences(trees: Iterable[Tree]) -> Iterator[tuple[list[str], NDArray[np.float64]]]:
     """Words and heights of trees, every second one without punctuation."""
     for number, tree in enumerate(trees):
-        words, heights = tree.words, np.array(distances_of(tree))
+        words, heights = list(tree.words), np.array(distances_of(tree))
         if number % 2:
             words, heights = spoken_part(words, heights)
         if len(words) >= SHORTEST:

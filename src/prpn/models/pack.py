@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from pathlib import Path
 
 from torch import Tensor
@@ -18,7 +17,6 @@ from torch import Tensor
 from prpn.errors import InputError
 from prpn.models import model_folder
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
-from prpn.text.files import read_lines
 from prpn.training.checkpoint import read_tensors, write_tensors
 
 LEFT_OUT = ("metrics.jsonl", "record.json")
@@ -41,14 +39,6 @@ def pack(model: str | Path, out: Path) -> int:
         if path.is_file() and path.name not in (*weights, *LEFT_OUT):
             shutil.copyfile(path, out / path.name)
     return sum(path.stat().st_size for path in out.iterdir())
-
-
-def first_sentences(text: str, lines: int = 10_000) -> list[str]:
-    """The sentences among the first lines of a text, one at least."""
-    found = [line for _, line in islice(read_lines(text), lines) if isinstance(line, str) and line.strip()]
-    if not found:
-        raise InputError(text, "no sentence in it", "give a text with one sentence a line")
-    return found
 
 
 def share_of_changed_trees(

@@ -15,7 +15,6 @@ from typing import Any
 from prpn.baselines.ngram import NGram
 from prpn.baselines.unigram_cache import tune_cache
 from prpn.config import load_recipe
-from prpn.distillation.punctuation import is_spoken
 from prpn.distillation.run import StudentConfig, distill
 from prpn.language.cached_score import save_cache, score_with_cache, tune_on
 from prpn.parsing.parser import Parser
@@ -35,6 +34,7 @@ from prpn.training.run import train, usable_device
 from prpn.trees.cleaning import Cleaning, Treebank, load_treebank
 from prpn.trees.evaluation import evaluate_parsers
 from prpn.trees.protocols import protocols_named
+from prpn.trees.punctuation import is_spoken
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
@@ -89,6 +89,14 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str | LineError]]:
                 yield number, text.decode().removesuffix("\n").removesuffix("\r" if text.endswith(b"\n") else "")
             else:
                 yield number, text
+
+
+def first_sentences(text: str, lines: int = 10_000) -> list[str]:
+    """The sentences among the first lines of a text, one at least."""
+    found = [line for _, line in islice(read_lines(text), lines) if isinstance(line, str) and line.strip()]
+    if not found:
+        raise InputError(text, "no sentence in it", "give a text with one sentence a line")
+    return found
 
 
 def read_line_blocks(path: str | Path) -> Iterator[bytes | LineError]:

@@ -57,4 +57,4 @@ def spoken_part(words: Sequence[str], heights: NDArray[np.float64]) -> tuple[lis
     if not len(kept):
         return [], heights[:0]
     after_last = np.concatenate([[0], kept[:-1] + 1])
-    return [words[place] for place in kept], np.maximum.reduceat(heights[: kept[-1] + 1], after_last)
+    return [words[place] for place in kept.tolist()], np.maximum.reduceat(heights[: kept[-1] + 1], after_last)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prpn.distillation.punctuation import between_marks, is_mark, is_spoken, spoken_part
 from prpn.trees import build
 from prpn.trees.cleaning import restrict
+from prpn.trees.punctuation import between_marks, is_mark, is_spoken, spoken_part
 from prpn.trees.reach import distances_of
 
 
@@ -26,7 +26,7 @@ def test_kinds_of_words(word: str, spoken: bool, mark: bool) -> None:
 
 
 def test_words_between_marks() -> None:
-    words = "the old man , who sat on the bench , left .".split()
+    words = ["the", "old", "man", ",", "who", "sat", "on", "the", "bench", ",", "left", "."]
     assert between_marks(words).spans() == [(0, 12), (0, 3), (4, 9)]
     assert between_marks(["just", "words"]).spans() == [(0, 2)]
     assert between_marks([",", "and", "so"]).spans() == [(0, 3), (1, 3)]

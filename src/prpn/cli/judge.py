@@ -1,0 +1,79 @@
+"""The verb judge: which model, through which builder, by raw text alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from prpn.cli.options import EMBEDDED, Json, Tokenized, app, print_json
+from prpn.cli.trees import short_names
+from prpn.config import Builder
+
+
+@app.command(no_args_is_help=True)
+def judge(
+    file: Annotated[str, typer.Argument(help="Text with its punctuation, one sentence a line; `-`, .gz, .xz work.")],
+    model: Annotated[
+        list[Path] | None,
+        typer.Option("--model", "-m", help="A model folder, or an embedded model's name; again for more."),
+    ] = None,
+    builder: Annotated[
+        Builder | None, typer.Option(help="How distances become trees (default: every way, one after the other).")
+    ] = None,
+    lines: Annotated[int, typer.Option(metavar="N", min=1, help="Read the first N lines alone.")] = 10_000,
+    tokenized: Tokenized = False,
+    as_json: Json = False,
+) -> None:
+    """Judge trees without a treebank: do they keep together what stands between two commas?
+
+    The marks are taken out of each sentence, and the model parses the words that are left. The figure is the share of
+    the **stretches**, the words that stood between two marks, that are constituents of its tree. Of several models of
+    a language, or several builders, take the one with the largest share; no annotation takes part in that choice.
+
+    Beside it: the same for random distances through the same builder, and for right and left branching. Right branching
+    is a strong opponent, since the last stretch of every sentence is one of its constituents.
+
+    Example: `prpn judge my.txt -m runs/seed1 -m runs/seed2 -m runs/seed3`
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from prpn import provenance
+    from prpn.models import held_out_loss, model_folder
+    from prpn.parsing.parser import Parser
+    from prpn.report.console import console_for_tables
+    from prpn.report.progress import counting
+    from prpn.text.files import first_sentences
+    from prpn.trees.judgement import judge as judged
+
+    folders = dict(zip(short_names(model or [EMBEDDED]), map(model_folder, model or [EMBEDDED]), strict=True))
+    builders = [builder] if builder else list(get_args(Builder))
+    text = first_sentences(file, lines)
+    found = {}
+    with counting("judging", len(folders), quiet=as_json) as progress:
+        for name, folder in folders.items():
+            found[name] = judged(Parser.load(folder), text, builders, tokenized)
+            progress(1)
+    if as_json:
+        rows = {name: asdict(each) | {"held_out_loss": held_out_loss(folders[name])} for name, each in found.items()}
+        print_json(
+            {
+                "text": file,
+                "text_sha256": None if file == "-" else provenance.checksum([file]),
+                "lines": len(text),
+                "models": rows,
+                "command": provenance.command(),
+                "commit": provenance.commit(),
+            }
+        )
+        return
+    table = Table("model", "builder", "stretches", "found", "random distances", "right", "left", box=box.SIMPLE)
+    for name, each in found.items():
+        for one in builders:
+            shares = (each.model[one], each.random_distances[one], each.right, each.left)
+            table.add_row(Text(name), one, f"{each.stretches:,}", *(f"{share:.1%}" for share in shares))
+    console_for_tables().print(table)

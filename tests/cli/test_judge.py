@@ -1,0 +1,29 @@
+"""The verb judge, as a user sees it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.command import Command, assert_refused
+
+TEXT = "The man, who sat on the bench, left us.\nWhen it rains, the streets, they say, are wet.\n"
+
+
+def test_the_embedded_model_beside_what_needs_none(prpn: Command, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    result = json.loads(prpn("judge", tmp_path / "text.txt", "--json").out)
+    english = result["models"]["english"]
+    assert (english["sentences"], english["stretches"], result["lines"]) == (2, 7, 2)
+    assert list(english["model"]) == ["paper", "unbiased", "right-leaning", "left-leaning"]
+    assert all(0 <= share <= 1 for share in english["model"].values())
+    assert english["right"] > english["left"] / 2
+    shown = prpn("judge", tmp_path / "text.txt", "--builder", "unbiased").out
+    assert f"{english['model']['unbiased']:.1%}" in shown
+    assert "paper" not in shown
+
+
+def test_refusals(prpn: Command, tmp_path: Path) -> None:
+    (tmp_path / "bare.txt").write_text("no marks at all\n")
+    assert_refused(prpn("judge", tmp_path / "bare.txt"), 1, "no two words stand between marks", "punctuation")
+    assert_refused(prpn("judge", tmp_path / "none.txt"), 1, "none.txt", "no such file")
