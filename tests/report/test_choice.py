@@ -30,6 +30,7 @@ def test_equal_values_share_a_rank() -> None:
 def test_the_table(tmp_path: Path) -> None:
     f1 = {"one": 10.0, "two": 30.0, "three": 20.0}
     record = {
+        "builder": "paper",
         "models": {name: {"held_out_loss": 100 - value} for name, value in f1.items()},
         "systems": {name: {"kim": {"f1": value}} for name, value in f1.items()},
         "agreement": {name: -value for name, value in f1.items()},
@@ -37,6 +38,9 @@ def test_the_table(tmp_path: Path) -> None:
     }
     (tmp_path / "choice").mkdir()
     (tmp_path / "choice" / "seeds.json").write_text(json.dumps(record))
+    judged = {"models": {name: {"model": {"paper": -abs(value - 20)}} for name, value in f1.items()}}
+    (tmp_path / "choice" / "seeds.judged.json").write_text(json.dumps(judged))
     rows = choice_table(tmp_path).splitlines()
     assert rows[2] == "| 3, `seeds` | lower held-out loss | 1.00 | 30.00 | 30.00 | 20.00 |"
-    assert rows[3] == "| 3, `seeds` | more agreement with the others | -1.00 | 10.00 | 30.00 | 20.00 |"
+    assert rows[3] == "| 3, `seeds` | more stretches between marks found | 0.00 | 20.00 | 30.00 | 20.00 |"
+    assert rows[4] == "| 3, `seeds` | more agreement with the others | -1.00 | 10.00 | 30.00 | 20.00 |"

@@ -1,7 +1,8 @@
 """How well signals that need no trees choose a model: rank correlation with F1 over the models of `results/choice/`.
 
-NAME.json      what `prpn evaluate TREEBANK --model … --json` prints of many models: F1, how far each agrees with the
-               others, depth and leaning of its trees, and the held-out loss of its training
+NAME.json          what `prpn evaluate TREEBANK --model … --json` prints of many models: F1, how far each agrees with
+                   the others, depth and leaning of its trees, and the held-out loss of its training
+NAME.judged.json   what `prpn judge TEXT --model … --json` prints of the same: the share of stretches between marks
 
     ρ = correlation of the ranks of a signal with the ranks of F1 (Spearman); ties share their mean rank
 """
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 PROTOCOL = "kim"
 SIGNALS: dict[str, Callable[[dict[str, Any], str], float]] = {
     "lower held-out loss": lambda record, name: -record["models"][name]["held_out_loss"],
+    "more stretches between marks found": lambda record, name: record["judged"][name]["model"][record["builder"]],
     "more agreement with the others": lambda record, name: record["agreement"][name],
     "deeper trees": lambda record, name: record["diagnostics"][name]["mean_depth"],
     "more overlap with right branching": lambda record, name: record["diagnostics"][name]["right_overlap"],
@@ -30,14 +32,16 @@ def choice_table(results: Path) -> str:
     """One row a signal and record: its rank correlation with F1, and F1 of the model that it would choose."""
     heads = ("models", "signal", "ρ with F1", "F1 of its choice", "best F1", "mean F1")
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for path in sorted((results / "choice").glob("*.json")):
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        names = [name for name, model in record["models"].items() if model["held_out_loss"] is not None]
-        f1 = [record["systems"][name][PROTOCOL]["f1"] for name in names]
+    for path in sorted((results / "choice").glob("*.judged.json")):
+        name = path.name.removesuffix(".judged.json")
+        record: dict[str, Any] = json.loads((path.parent / f"{name}.json").read_text(encoding="utf-8"))
+        record["judged"] = json.loads(path.read_text(encoding="utf-8"))["models"]
+        models = [model for model, about in record["models"].items() if about["held_out_loss"] is not None]
+        f1 = [record["systems"][model][PROTOCOL]["f1"] for model in models]
         for signal, value_of in SIGNALS.items():
-            values = [value_of(record, name) for name in names]
+            values = [value_of(record, model) for model in models]
             figures = (rank_correlation(values, f1), f1[int(np.argmax(values))], max(f1), float(np.mean(f1)))
-            rows.append(f"| {len(names)}, `{path.stem}` | {signal} | {' | '.join(f'{each:.2f}' for each in figures)} |")
+            rows.append(f"| {len(models)}, `{name}` | {signal} | {' | '.join(f'{each:.2f}' for each in figures)} |")
     return "\n".join(rows)
 
 
