@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prpn.config import Recipe, read_saved_recipe
+from prpn.embedded import DEFAULT, model_folder
 from prpn.errors import ConfigError, InputError
 from prpn.language.cache_pointer import CachePointer
 from prpn.language.generation import Sampling, generate, prompt_tokens, written
 from prpn.language.surprisal import ScoredToken, scored_tokens, summary
 from prpn.model import PRPN
-from prpn.models import DEFAULT, model_folder
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Corpus, Progress, encode

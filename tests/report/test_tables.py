@@ -10,7 +10,7 @@ from prpn.report.tables import PARTS, with_tables
 from prpn.trees.protocols import PROTOCOLS
 
 REPOSITORY = Path(__file__).parents[2]
-CARD = "src/prpn/models/english/README.md"
+CARD = "src/prpn/embedded/english/README.md"
 FIGURES = {"f1": 12.344, "precision": 1.0, "recall": 2.0, "low": 11.0, "high": 13.06}
 RUN = {
     "validation": {"perplexity": 100.5, "bits_per_character": 1.25},

@@ -50,7 +50,7 @@ def distill(
     """
     from prpn.distillation import distill as run
     from prpn.distillation.run import StudentConfig
-    from prpn.models import model_folder
+    from prpn.embedded import model_folder
     from prpn.parsing.parser import Parser
 
     how = StudentConfig(

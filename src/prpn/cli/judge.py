@@ -43,7 +43,7 @@ def judge(
     from rich.text import Text
 
     from prpn import provenance
-    from prpn.models import held_out_loss, model_folder
+    from prpn.embedded import held_out_loss, model_folder
     from prpn.parsing.parser import Parser
     from prpn.report.console import console_for_tables
     from prpn.report.progress import counting

@@ -143,7 +143,7 @@ def info(
 ) -> None:
     """Tell what a model is, what it was trained on, its numbers, and which kernels are in use."""
     from prpn import kernels
-    from prpn.models import model_folder
+    from prpn.embedded import model_folder
     from prpn.pretrained import load
 
     trained = load(model)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from prpn.models import DEFAULT
+from prpn.embedded import DEFAULT
 
 VERBS = (
     "train", "parse", "words", "evaluate", "score", "judge", "average", "distill", "pack", "perplexity", "generate",

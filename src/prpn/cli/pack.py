@@ -26,8 +26,8 @@ def pack(
 
     Example: `prpn pack runs/crowd --out crowd --text valid.txt`
     """
-    from prpn.models.pack import pack as run
-    from prpn.models.pack import share_of_changed_trees
+    from prpn.embedded.pack import pack as run
+    from prpn.embedded.pack import share_of_changed_trees
     from prpn.text.files import first_sentences
 
     sentences = (

@@ -60,8 +60,8 @@ def perplexity(
 
     - `prpn perplexity grammatical.txt --against ungrammatical.txt --model runs/mine`
     """
+    from prpn.embedded import is_embedded, model_folder
     from prpn.language.cached_score import load_cache, require_running_text
-    from prpn.models import is_embedded, model_folder
     from prpn.pretrained import load
     from prpn.training.run import usable_device
 

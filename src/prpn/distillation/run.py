@@ -21,8 +21,8 @@ from torch import Tensor
 from prpn.config import Builder, save_recipe
 from prpn.distillation.lessons import Lessons, read_lessons
 from prpn.distillation.student import Student, gap_scores, splitting_loss
+from prpn.embedded import CONFIG
 from prpn.errors import ConfigError, InputError
-from prpn.models import CONFIG
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser, standard_deviation
 from prpn.provenance import command, commit
 from prpn.report.progress import counting

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from prpn.config import Builder, Recipe, read_saved_recipe
+from prpn.embedded import DEFAULT, model_folder
 from prpn.errors import InputError
-from prpn.models import DEFAULT, model_folder
 from prpn.parsing.folded import Array, Folded
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary

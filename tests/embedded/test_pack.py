@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from prpn.distillation import distill
+from prpn.embedded.pack import pack, share_of_changed_trees
 from prpn.errors import InputError
-from prpn.models.pack import pack, share_of_changed_trees
 from prpn.parsing.parser import Parser
 from prpn.pretrained import load
 from prpn.text.files import first_sentences

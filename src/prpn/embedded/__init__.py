@@ -47,4 +47,4 @@ def held_out_loss(model: str | Path) -> float | None:
 
 
 def _home() -> Path:
-    return Path(str(resources.files("prpn") / "models"))
+    return Path(str(resources.files("prpn") / "embedded"))

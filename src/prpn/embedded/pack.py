@@ -14,8 +14,8 @@ from pathlib import Path
 
 from torch import Tensor
 
+from prpn.embedded import model_folder
 from prpn.errors import InputError
-from prpn.models import model_folder
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
 from prpn.training.checkpoint import read_tensors, write_tensors
 
