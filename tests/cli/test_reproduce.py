@@ -84,7 +84,7 @@ figures = [
 [experiments.crowd.systems]
 teacher = {{ recipe = "{recipe}", set = ["training.steps=2"] }}
 bare = {{ recipe = "{recipe}", set = ["training.steps=2"], punctuation = false }}
-student = {{ taught_by = "teacher", student = {{ channels = 4, epochs = 1 }} }}
+student = {{ taught_by = ["teacher"], student = {{ channels = 4, epochs = 1 }} }}
 
 [experiments.words]
 sentence = "A model of the words of trees."

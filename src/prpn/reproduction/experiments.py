@@ -1,7 +1,7 @@
 """Our experiments: what is trained on which files, and which figures come out of it.
 
 experiment = files by role (training, validation, test, treebanks by any name)
-           + systems: models × seeds, n-grams, students of all seeds of a model
+           + systems: models × seeds, n-grams, students of all seeds of some models
            + figures: system × measure × text or treebank, beside a row of the paper
 """
 
@@ -43,7 +43,7 @@ class FileNeeded:
 
 @dataclass(frozen=True)
 class TrainedSystem:
-    """A model by its recipe; with an order, an n-gram model over its tokens; or a student of a system's models."""
+    """A model by its recipe; with an order, an n-gram model over its tokens; or a student of some systems' models."""
 
     recipe: str = ""
     set: tuple[str, ...] = ()
@@ -54,8 +54,8 @@ class TrainedSystem:
     """Whether a unigram cache, tuned on the validation text, is mixed in."""
     punctuation: bool = True
     """Whether a model reads the punctuation of the texts it is trained and chosen by."""
-    taught_by: str = ""
-    """The system whose models, one a seed, vote on the training text."""
+    taught_by: tuple[str, ...] = ()
+    """The systems whose models, one a seed, vote on the training text."""
     student: dict[str, Any] = field(default_factory=dict)
     """How a student is made: fields of `prpn.distillation.StudentConfig`."""
 

@@ -77,7 +77,7 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
     trained: dict[str, list[_Trained]] = {}
     for name, system in experiment.systems.items():
         if system.taught_by:
-            made = [_taught(experiment, name, system, trained[system.taught_by], files, options)]
+            made = [_taught(experiment, name, system, trained, files, options)]
         else:
             made = list(_train_all(experiment, name, system, files, options))
         for each in made:
@@ -107,7 +107,7 @@ def _train_all(
 ) -> Iterable[_Trained]:
     own = [figure for figure in experiment.figures if figure.system == name]
     wanted = {(figure.on, figure.cache) for figure in own if not figure.is_of_trees}
-    taught = {system.taught_by for system in experiment.systems.values()}
+    taught = {teacher for system in experiment.systems.values() for teacher in system.taught_by}
     parses = name in taught or any(figure.is_of_trees for figure in own)
     if not system.is_model:
         yield _counted(experiment, system, files, options.quiet)
@@ -167,23 +167,27 @@ def _taught(
     experiment: Experiment,
     name: str,
     system: TrainedSystem,
-    teachers: Sequence[_Trained],
+    trained: Mapping[str, Sequence[_Trained]],
     files: Mapping[Role, FoundFile],
     options: Options,
 ) -> _Trained:
-    """A student of models with different seeds; the one with the best held-out loss gives words and language model."""
-    best_first = sorted(teachers, key=lambda each: each.scores["validation", False]["loss"])
-    folders = [options.out / experiment.name / _folder(system.taught_by, each.seed) for each in best_first]
-    seeds = "+".join(each.seed for each in teachers)
+    """A student of models of some systems; the one with the best held-out loss gives words and language model."""
+    teachers = [
+        (each, options.out / experiment.name / _folder(teacher, each.seed))
+        for teacher in system.taught_by
+        for each in trained[teacher]
+    ]
+    best_first = sorted(teachers, key=lambda pair: pair[0].scores["validation", False]["loss"])
+    seeds = "+".join(dict.fromkeys(each.seed for each, _ in teachers))
     folder = options.out / experiment.name / _folder(name, seeds)
     if not (options.resume and (folder / "record.json").is_file()):
         distill(
-            [each.parser for each in best_first if each.parser is not None],
+            [each.parser for each, _ in best_first if each.parser is not None],
             _names(files, "training"),
             folder,
             StudentConfig(**system.student),
             tokenized=experiment.tokenized,
-            language_model=folders[0],
+            language_model=best_first[0][1],
             quiet=options.quiet,
         )
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
