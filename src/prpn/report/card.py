@@ -1,9 +1,9 @@
 """The numbers on the card of the embedded model, made from `results/embedded/`.
 
-teacher-SEED.json       how each teacher was trained, as `prpn train` leaves it
-student.json            how the student was, as `prpn distill` leaves it
-TREEBANK-BUILDER.json   what `prpn evaluate TREEBANK --model english --builder BUILDER --json` prints;
-                        TREEBANK10-BUILDER.json with `--max-words 10`
+[KIND-]teacher-SEED.json   how each teacher was trained, as `prpn train` leaves it
+student.json               how the student was, as `prpn distill` leaves it
+TREEBANK-BUILDER.json      what `prpn evaluate TREEBANK --model english --builder BUILDER --json` prints;
+                           TREEBANK10-BUILDER.json with `--max-words 10`
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ Record = dict[str, Any]
 
 def facts_table(results: Path) -> str:
     """What the model is made of, and what each step of making it took."""
-    teachers, student = _records(results, "teacher-*"), _record(results, "student")
+    teachers, student = _records(results, "*teacher-*"), _record(results, "student")
     first = next(iter(teachers.values()))
     data, seconds = first["data"], sum(record["seconds"] for record in teachers.values())
     rows = {
         "text": f"{data['training']['tokens']:,} tokens, SHA-256 `{data['training']['sha256'][:16]}…`",
         "vocabulary": f"{data['vocabulary']:,} words and classes of unknown words",
-        "teachers": f"{len(teachers)}, seeds {', '.join(_seed(record) for record in teachers.values())}, "
-        f"{first['steps']:,} steps each, {time_words(seconds)} together",
+        "teachers": f"{', '.join(teachers)}: {first['steps']:,} steps each, {time_words(seconds)} together",
         "their held-out perplexity": ", ".join(f"{_perplexity(record):.2f}" for record in teachers.values()),
         "language model": f"that of the teacher with the best of these, {min(map(_perplexity, teachers.values())):.2f}",
         "student": f"learned from {student['sentences']:,} sentences on which the teachers voted, in "
@@ -102,10 +101,6 @@ def _own_records(results: Path) -> list[Record]:
 
 def _name(record: Record) -> str:
     return Path(record["treebank"]).name
-
-
-def _seed(record: Record) -> str:
-    return str(record["recipe"]["training"]["seed"])
 
 
 def _perplexity(record: Record) -> float:
