@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -14,10 +15,14 @@ def test_the_embedded_model_beside_what_needs_none(prpn: Command, tmp_path: Path
     (tmp_path / "text.txt").write_text(TEXT)
     result = json.loads(prpn("judge", tmp_path / "text.txt", "--json").out)
     english = result["models"]["english"]
-    assert (english["sentences"], english["stretches"], result["lines"]) == (2, 7, 2)
+    assert (english["sentences"], english["stretches"], result["sentences"]) == (2, 7, 2)
     assert list(english["model"]) == ["paper", "unbiased", "right-leaning", "left-leaning"]
     assert all(0 <= share <= 1 for share in english["model"].values())
-    assert english["right"] > english["left"] / 2
+    assert (english["right"], english["left"]) == (2 / 7, 2 / 7)  # "left us", "are wet"; "the man", "when it rains"
+    with gzip.open(tmp_path / "text.gz", "wt") as file:
+        file.write(TEXT)
+    assert json.loads(prpn("judge", tmp_path / "text.gz", "--json").out)["models"] == result["models"]
+    assert json.loads(prpn("judge", "-", "--json", stdin=TEXT.encode()).out)["models"] == result["models"]
     shown = prpn("judge", tmp_path / "text.txt", "--builder", "unbiased").out
     assert f"{english['model']['unbiased']:.1%}" in shown
     assert "paper" not in shown
@@ -25,5 +30,7 @@ def test_the_embedded_model_beside_what_needs_none(prpn: Command, tmp_path: Path
 
 def test_refusals(prpn: Command, tmp_path: Path) -> None:
     (tmp_path / "bare.txt").write_text("no marks at all\n")
-    assert_refused(prpn("judge", tmp_path / "bare.txt"), 1, "no two words stand between marks", "punctuation")
+    assert_refused(prpn("judge", tmp_path / "bare.txt"), 1, "no part of a sentence is set off", "commas")
     assert_refused(prpn("judge", tmp_path / "none.txt"), 1, "none.txt", "no such file")
+    (tmp_path / "latin.txt").write_bytes(TEXT.encode() + b"caf\xe9, au lait, yes\n")
+    assert_refused(prpn("judge", tmp_path / "latin.txt"), 1, "latin.txt:3", "UTF-8")

@@ -38,9 +38,9 @@ def test_figures_have_what_they_need(experiment: Experiment) -> None:
         assert not figure.cache or (system is not None and system.is_model and "validation" in experiment.files)
     for system in experiment.systems.values():
         assert not system.is_model or experiment.seeds
-        if system.taught_by:
-            assert experiment.systems[system.taught_by].is_model
-            assert experiment.systems[system.taught_by].punctuation
+        for teacher in system.taught_by:
+            assert experiment.systems[teacher].is_model
+            assert experiment.systems[teacher].punctuation
             assert StudentConfig(**system.student)
         if not system.is_model and "training" in experiment.files:
             assert not experiment.files["training"].words

@@ -19,6 +19,7 @@ from prpn.trees.reach import distances_of
         ("man", True, False), ("U.S.", True, False), ("'s", True, False), ("3.5", True, False), ("-LRB-", False, True),
         (",", False, True), ("...", False, True), ("--", False, True), ("``", False, True), ("”", False, True),
         ("。", False, True), ("(", False, True), ("%", False, False), ("$", False, False), ("'", False, False),
+        ("’", False, False), ("¿", False, True),
     ],
 )  # fmt: skip
 def test_kinds_of_words(word: str, spoken: bool, mark: bool) -> None:

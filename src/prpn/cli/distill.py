@@ -38,10 +38,10 @@ def distill(
     """Teach one fast parser what several agree on: the accuracy of the crowd at the cost of one.
 
     The models parse raw text and vote; a network like a model's parsing network, which may also look ahead, learns the
-    trees with the most votes. No treebank takes part. Every second sentence is read without its punctuation. The folder
-    parses as any other (`prpn parse`, `prpn evaluate`), through the builder that was voted by if that leans, else
-    `unbiased`. It has the vocabulary of the first model, whose language model comes along (`prpn perplexity`, `prpn
-    generate`).
+    trees with the most votes, in which what stands between two marks is always a constituent. No treebank takes part.
+    The student reads every second sentence without its punctuation. The folder parses as any other (`prpn parse`, `prpn
+    evaluate`), through the builder that was voted by if that leans, else `unbiased`. It has the vocabulary of the first
+    model, whose language model comes along (`prpn perplexity`, `prpn generate`).
 
     **agreement** is the share of the crowd's constituents, in sentences that the student did not learn from, which it
     finds too.

@@ -29,12 +29,12 @@ def judge(
 ) -> None:
     """Judge trees without a treebank: do they keep together what stands between two commas?
 
-    The marks are taken out of each sentence, and the model parses the words that are left. The figure is the share of
-    the **stretches**, the words that stood between two marks, that are constituents of its tree. Of several models of
-    a language, or several builders, take the one with the largest share; no annotation takes part in that choice.
+    Punctuation and symbols are taken out of each sentence, and the model parses the words that are left. The figure is
+    the share of the **stretches**, the words that stood between two marks, that are constituents of its tree. Of
+    several models of a language, or several builders, take the one with the largest share; no annotation is needed.
 
-    Beside it: the same for random distances through the same builder, and for right and left branching. Right branching
-    is a strong opponent, since the last stretch of every sentence is one of its constituents.
+    Beside it: the same for random distances through the same builder, which tells whether the model has any part in it,
+    and for right and left branching, which have the last or the first stretch of a sentence for nothing.
 
     Example: `prpn judge my.txt -m runs/seed1 -m runs/seed2 -m runs/seed3`
     """
@@ -47,24 +47,25 @@ def judge(
     from prpn.parsing.parser import Parser
     from prpn.report.console import console_for_tables
     from prpn.report.progress import counting
-    from prpn.text.files import first_sentences
+    from prpn.text.files import first_sentences, place_of
     from prpn.trees.judgement import judge as judged
 
     folders = dict(zip(short_names(model or [EMBEDDED]), map(model_folder, model or [EMBEDDED]), strict=True))
     builders = [builder] if builder else list(get_args(Builder))
+    parsers = {name: Parser.load(folder) for name, folder in folders.items()}
     text = first_sentences(file, lines)
     found = {}
     with counting("judging", len(folders), quiet=as_json) as progress:
-        for name, folder in folders.items():
-            found[name] = judged(Parser.load(folder), text, builders, tokenized)
+        for name in parsers:
+            found[name] = judged(parsers[name], text, builders, tokenized, place_of(file))
             progress(1)
     if as_json:
         rows = {name: asdict(each) | {"held_out_loss": held_out_loss(folders[name])} for name, each in found.items()}
         print_json(
             {
                 "text": file,
-                "text_sha256": None if file == "-" else provenance.checksum([file]),
-                "lines": len(text),
+                "text_sha256": provenance.checksum([file]),
+                "sentences": len(text),
                 "models": rows,
                 "command": provenance.command(),
                 "commit": provenance.commit(),
@@ -73,7 +74,7 @@ def judge(
         return
     table = Table("model", "builder", "stretches", "found", "random distances", "right", "left", box=box.SIMPLE)
     for name, each in found.items():
-        for one in builders:
+        for one in each.model:
             shares = (each.model[one], each.random_distances[one], each.right, each.left)
             table.add_row(Text(name), one, f"{each.stretches:,}", *(f"{share:.1%}" for share in shares))
     console_for_tables().print(table)

@@ -96,8 +96,9 @@ def _crowd_trees(
         sentences = [parsers[0].words(line, tokenized) for line in some if isinstance(line, str)]
         sentences = [words for words in sentences if SHORTEST <= len(words) <= LONGEST]
         parsed = [parser.parse_words(sentences, builder) for parser in parsers]
-        weights = [1.0] * len(parsers) + [len(parsers) + 1.0]  # more than all others together
         for votes in zip(*parsed, strict=True):
             trees = [vote.tree for vote in votes]
-            yield average([*trees, between_marks(trees[0].words)], weights)
+            marks = between_marks(trees[0].words)
+            more_than_all = len(trees) * len(marks.words) + 1.0
+            yield average([*trees, marks], [1.0] * len(trees) + [more_than_all])
         progress(len(some))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from prpn.baselines.ngram import NGram
 from prpn.baselines.unigram_cache import tune_cache
 from prpn.config import load_recipe
 from prpn.distillation.run import StudentConfig, distill
+from prpn.embedded import CONFIG
 from prpn.language.cached_score import save_cache, score_with_cache, tune_on
 from prpn.parsing.parser import Parser
 from prpn.pretrained import load
@@ -114,14 +115,15 @@ def _train_all(
         return
     tokenized = experiment.tokenized
     training, validation = (_texts(system, tokenized, files, role, options) for role in ("training", "validation"))
+    held_out = next(iter(validation), None)
     for seed in options.seeds:
         folder = options.out / experiment.name / _folder(name, seed)
         recipe = system.with_seed(seed)
-        result = (finished_run(folder, recipe) if options.resume else None) or train(
+        result = (finished_run(folder, recipe, training, held_out) if options.resume else None) or train(
             recipe,
             folder,
             texts=training,
-            validation=next(iter(validation), None),
+            validation=held_out,
             tokenized=tokenized or training != _names(files, "training"),  # what was written anew is split
             resume=options.resume,
             device=options.device,
@@ -180,18 +182,27 @@ def _taught(
     best_first = sorted(teachers, key=lambda pair: pair[0].scores["validation", False]["loss"])
     seeds = "+".join(dict.fromkeys(each.seed for each, _ in teachers))
     folder = options.out / experiment.name / _folder(name, seeds)
-    if not (options.resume and (folder / "record.json").is_file()):
+    how = StudentConfig(**system.student)
+    if not (options.resume and _is_taught(folder, len(teachers), how)):
         distill(
             [each.parser for each, _ in best_first if each.parser is not None],
             _names(files, "training"),
             folder,
-            StudentConfig(**system.student),
+            how,
             tokenized=experiment.tokenized,
             language_model=best_first[0][1],
             quiet=options.quiet,
         )
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
     return _Trained(seeds, Scores(), Parser.load(folder), None, record["seconds"])
+
+
+def _is_taught(folder: Path, teachers: int, how: StudentConfig) -> bool:
+    """Whether the folder holds a student of as many teachers that was made in this way."""
+    if not (folder / CONFIG).is_file():
+        return False
+    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    return bool(record["teachers"] == teachers and record["student"] == asdict(how))
 
 
 def _folder(system: str, seed: int | str) -> str:

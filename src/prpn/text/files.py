@@ -92,10 +92,15 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str | LineError]]:
 
 
 def first_sentences(text: str, lines: int = 10_000) -> list[str]:
-    """The sentences among the first lines of a text, one at least."""
-    found = [line for _, line in islice(read_lines(text), lines) if isinstance(line, str) and line.strip()]
+    """The sentences among the first lines of a text, one at least; a line that is not text is an error."""
+    found = []
+    for _, line in islice(read_lines(text), lines):
+        if isinstance(line, LineError):
+            raise line
+        if line.strip():
+            found.append(line)
     if not found:
-        raise InputError(text, "no sentence in it", "give a text with one sentence a line")
+        raise InputError(place_of(text), "no sentence in it", "give a text with one sentence a line")
     return found
 
 

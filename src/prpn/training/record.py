@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,17 @@ def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore,
         file.write((json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def finished_run(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
-    """The record of a run that ended in this folder, if it was of this very recipe; a run that goes on has none."""
+def finished_run(
+    folder: Path, recipe: Recipe, texts: Sequence[str], validation: str | None
+) -> dict[str, Any] | None:  # fmt: skip
+    """The record of a run that ended in this folder, if recipe and texts were these; a run that goes on has none."""
     path = folder / "record.json"
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return record if record.get("recipe") == recipe.to_json() else None
+    if record.get("recipe") != recipe.to_json():
+        return None
+    given = {"training": texts, "validation": [validation] if validation else []}
+    read = {role: provenance.checksum(files) for role, files in given.items() if files}
+    return record if all(record["data"][role]["sha256"] == checksum for role, checksum in read.items()) else None
 
 
 def protocol(recipe: Recipe) -> str:

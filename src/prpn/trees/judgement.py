@@ -13,13 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
+from statistics import fmean
 
 import numpy as np
 
 from prpn.baselines.trees import left, random_distances, right
 from prpn.config import Builder
-from prpn.errors import InputError
+from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import Parser
+from prpn.trees.evaluation import DRAWS
+from prpn.trees.from_distances import LEANING
 from prpn.trees.punctuation import between_marks, is_spoken
 from prpn.trees.tree import Tree
 
@@ -47,7 +50,7 @@ class Judgement:
 def stretched(sentences: Iterable[Sequence[str]]) -> list[Stretched]:
     """Those of the sentences, given as words, that have a stretch."""
     found = []
-    for words in sentences:
+    for words in filter(None, sentences):
         said = [is_spoken(word) for word in words]
         rank = [0, *accumulate(said)]  # how many words are said before each
         spans = {(rank[start], rank[end]) for start, end in between_marks(words).spans()}
@@ -63,22 +66,33 @@ def share_found(sentences: Sequence[Stretched], trees: Iterable[Tree]) -> float:
     return found / sum(len(one.stretches) for one in sentences)
 
 
-def judge(parser: Parser, lines: Iterable[str], builders: Sequence[Builder], tokenized: bool = False) -> Judgement:
-    """Judge a model's trees through some builders by the sentences of a text, one a line."""
+def judge(
+    parser: Parser, lines: Iterable[str], builders: Sequence[Builder], tokenized: bool = False, place: str = "text"
+) -> Judgement:
+    """Judge a model's trees through some builders by the sentences of a text, one a line; `place` names it in errors.
+
+    Builders that lean are left out where the model's spread of distances was never measured.
+    """
+    if parser.tokenizer.by_character:
+        raise ConfigError(f"{parser.place} is a model of characters: give one of words")
     sentences = stretched(parser.words(line, tokenized) for line in lines)
     if not sentences:
-        raise InputError("text", "no two words stand between marks", "give text with its punctuation")
+        raise InputError(place, "no part of a sentence is set off by marks", "give text with its commas")
     words = [one.words for one in sentences]
-    random = np.random.default_rng(0)
+    usable = [builder for builder in builders if parser.scale or builder not in LEANING]
 
     def share(tree_of: Callable[[Sequence[str]], Tree]) -> float:
         return share_found(sentences, map(tree_of, words))
 
+    def at_random(builder: Builder) -> float:
+        random = np.random.default_rng(0)
+        return fmean(share(lambda each: random_distances(each, random, builder)) for _ in range(DRAWS))
+
     return Judgement(
         len(sentences),
         sum(len(one.stretches) for one in sentences),
-        {b: share_found(sentences, (parsed.tree for parsed in parser.parse_many(words, b))) for b in builders},
-        {b: share(lambda each, b=b: random_distances(each, random, b)) for b in builders},  # type: ignore[misc]
+        {b: share_found(sentences, (parsed.tree for parsed in parser.parse_many(words, b))) for b in usable},
+        {b: at_random(b) for b in usable},
         share(right),
         share(left),
     )

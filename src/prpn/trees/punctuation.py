@@ -4,8 +4,8 @@
     └───┬─────┘   └────────┬─────────┘   └─┬┘
     words between two marks are taken for a constituent
 
-Marks are stops, commas, dashes, brackets and quotation marks. `%` and `$`, which Unicode counts as punctuation and
-symbols, are said; a single `'` may be a genitive. Neither is a mark.
+Marks are stops, commas, dashes, brackets and quotation marks. Other punctuation and symbols, such as `%` and `$`, are
+no words that treebanks score, but set nothing off; nor does a single quotation mark, which may be a genitive.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from prpn.trees.brackets import Constituent
 from prpn.trees.cleaning import is_word
 from prpn.trees.tree import Tree
 
-STOPS = frozenset(".,;:!?…،؛؟۔।॥、。，；：！？｡､·")
+STOPS = frozenset(".,;:!?…¿¡،؛؟۔።।॥、。，；：！？｡､·")
 QUOTES = frozenset(['"', "``", "''"])
+SINGLE_QUOTES = frozenset("'‘’`")
 _AROUND = frozenset(["Ps", "Pe", "Pi", "Pf", "Pd"])
 """Unicode's opening and closing brackets and quotation marks, and dashes."""
 
@@ -36,7 +37,9 @@ def is_mark(word: str) -> bool:
     """Whether it sets off what stands before it from what follows."""
     if word in QUOTES or word in BRACKETS.values():
         return True
-    return all(letter in STOPS or unicodedata.category(letter) in _AROUND for letter in word)
+    return word not in SINGLE_QUOTES and all(
+        letter in STOPS or unicodedata.category(letter) in _AROUND for letter in word
+    )
 
 
 def between_marks(words: Sequence[str]) -> Tree:
