@@ -17,6 +17,7 @@ from prpn.reproduction import package, recorded
 from prpn.reproduction.experiments import load_experiments
 from prpn.reproduction.paper import load_tables
 from prpn.reproduction.recorded import read_recorded
+from prpn.trees.judgement import judge
 from tests.cli.command import Command, assert_refused
 from tests.training.tiny import toml, write_text
 
@@ -84,7 +85,7 @@ figures = [
 [experiments.crowd.systems]
 teacher = {{ recipe = "{recipe}", set = ["training.steps=2"] }}
 bare = {{ recipe = "{recipe}", set = ["training.steps=2"], punctuation = false }}
-student = {{ taught_by = ["teacher"], student = {{ channels = 4, epochs = 1 }} }}
+student = {{ taught_by = ["teacher"], voters = 1, student = {{ channels = 4, epochs = 1 }} }}
 
 [experiments.words]
 sentence = "A model of the words of trees."
@@ -189,11 +190,13 @@ def test_a_crowd_and_its_student(small: Path, prpn: Command) -> None:
     bare = written.read_text().split()
     assert bare
     assert "." not in bare
-    losses = {
-        seed: json.loads((folder / "crowd" / f"teacher-{seed}" / "record.json").read_text())["validation"]["loss"]
+    read = (small / "data" / "texts" / "small.train.txt").read_text().splitlines()
+    shares = {
+        seed: judge(load(folder / "crowd" / f"teacher-{seed}").parser, read, ["paper"]).model["paper"]
         for seed in (1, 2)
     }
-    best = folder / "crowd" / f"teacher-{min(losses, key=losses.__getitem__)}"
+    best = folder / "crowd" / f"teacher-{max(shares, key=shares.__getitem__)}"
+    assert [run.get("taught_by") for run in first["runs"]][4] == [best.name]
     student = folder / "crowd" / "student-1+2"
     assert (student / "model.safetensors").read_bytes() == (best / "model.safetensors").read_bytes()
     assert load(student).parser.network.lookahead == 5

@@ -26,7 +26,7 @@ from prpn.reproduction.files import FoundFile
 from prpn.text.atomic import replacing
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Corpus, encode
-from prpn.text.files import read_lines
+from prpn.text.files import first_sentences, read_lines
 from prpn.text.tokenizer import Tokenizer
 from prpn.training.data import prepare
 from prpn.training.evaluate import LanguageScore
@@ -34,6 +34,7 @@ from prpn.training.record import finished_run, score_json
 from prpn.training.run import train, usable_device
 from prpn.trees.cleaning import Cleaning, Treebank, load_treebank
 from prpn.trees.evaluation import evaluate_parsers
+from prpn.trees.judgement import judge
 from prpn.trees.protocols import protocols_named
 from prpn.trees.punctuation import is_spoken
 
@@ -70,6 +71,8 @@ class _Trained:
     parser: Parser | None
     steps: int | None
     seconds: float
+    taught_by: Sequence[str] = ()
+    """The models that voted, if it is a student."""
 
 
 def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], options: Options) -> Outcome:
@@ -84,7 +87,8 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
         for each in made:
             trained.setdefault(name, []).append(each)
             seed = int(each.seed) if each.seed.isdigit() else None
-            outcome.runs.append({"system": name, "seed": seed, "steps": each.steps, "seconds": each.seconds})
+            run = {"system": name, "seed": seed, "steps": each.steps, "seconds": each.seconds}
+            outcome.runs.append(run | ({"taught_by": list(each.taught_by)} if each.taught_by else {}))
     for figure in experiment.figures:
         if not figure.is_of_trees:
             outcome.figures[figure.label] = {
@@ -174,27 +178,41 @@ def _taught(
     options: Options,
 ) -> _Trained:
     """A student of models of some systems; the one with the best held-out loss gives words and language model."""
-    teachers = [
-        (each, options.out / experiment.name / _folder(teacher, each.seed))
-        for teacher in system.taught_by
-        for each in trained[teacher]
-    ]
-    best_first = sorted(teachers, key=lambda pair: pair[0].scores["validation", False]["loss"])
-    seeds = "+".join(dict.fromkeys(each.seed for each, _ in teachers))
+    models = {
+        _folder(teacher, each.seed): each for teacher in system.taught_by for each in trained[teacher] if each.parser
+    }
+    voters = _best_judged(models, files, system.voters, experiment.tokenized) if system.voters else list(models)
+    best_first = sorted(voters, key=lambda teacher: models[teacher].scores["validation", False]["loss"])
+    parsers = [models[teacher].parser for teacher in best_first]
+    seeds = "+".join(dict.fromkeys(each.seed for each in models.values()))
     folder = options.out / experiment.name / _folder(name, seeds)
     how = StudentConfig(**system.student)
-    if not (options.resume and _is_taught(folder, len(teachers), how)):
+    if not (options.resume and _is_taught(folder, len(parsers), how)):
         distill(
-            [each.parser for each, _ in best_first if each.parser is not None],
+            [parser for parser in parsers if parser is not None],
             _names(files, "training"),
             folder,
             how,
             tokenized=experiment.tokenized,
-            language_model=best_first[0][1],
+            language_model=options.out / experiment.name / best_first[0],
             quiet=options.quiet,
         )
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    return _Trained(seeds, Scores(), Parser.load(folder), None, record["seconds"])
+    return _Trained(seeds, Scores(), Parser.load(folder), None, record["seconds"], best_first)
+
+
+def _best_judged(
+    models: Mapping[str, _Trained], files: Mapping[Role, FoundFile], number: int, tokenized: bool
+) -> list[str]:  # fmt: skip
+    """Those of the models whose trees keep most stretches together: of the validation text if there is one."""
+    sentences = first_sentences(_name(files, "validation") or _names(files, "training")[0])
+
+    def share(teacher: str) -> float:
+        parser = models[teacher].parser
+        assert parser is not None
+        return judge(parser, sentences, [parser.builder], tokenized).model[parser.builder]
+
+    return sorted(models, key=share, reverse=True)[:number]
 
 
 def _is_taught(folder: Path, teachers: int, how: StudentConfig) -> bool:
