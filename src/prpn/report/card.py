@@ -35,8 +35,7 @@ def facts_table(results: Path) -> str:
         "vocabulary": f"{data['vocabulary']:,} words and classes of unknown words",
         "teachers": f"{', '.join(teachers)}: {first['steps']:,} steps each, {time_words(seconds)} together",
         "their held-out perplexity": ", ".join(f"{_perplexity(record):.2f}" for record in teachers.values()),
-        "language model": f"that of the teacher with the best of these, {min(map(_perplexity, teachers.values())):.2f}",
-        "student": f"learned from {student['sentences']:,} sentences on which the teachers voted, in "
+        "student": f"learned from {student['sentences']:,} sentences on which {student['teachers']} of them voted, in "
         f"{time_words(student['seconds'])}; finds {student['agreement']:.1%} of their constituents in others",
     }
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {words} |" for name, words in rows.items())])
