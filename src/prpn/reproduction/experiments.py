@@ -56,8 +56,6 @@ class TrainedSystem:
     """Whether a model reads the punctuation of the texts it is trained and chosen by."""
     taught_by: tuple[str, ...] = ()
     """The systems whose models, one a seed, vote on the training text."""
-    seeds: tuple[int, ...] = ()
-    """Its own seeds, where they are not the experiment's."""
     voters: int = 0
     """How many of these vote: those whose trees keep most stretches of the validation text together; 0: all."""
     student: dict[str, Any] = field(default_factory=dict)

@@ -120,7 +120,7 @@ def _train_all(
     tokenized = experiment.tokenized
     training, validation = (_texts(system, tokenized, files, role, options) for role in ("training", "validation"))
     held_out = next(iter(validation), None)
-    for seed in system.seeds if system.seeds and options.seeds == experiment.seeds else options.seeds:
+    for seed in options.seeds:
         folder = options.out / experiment.name / _folder(name, seed)
         recipe = system.with_seed(seed)
         result = (finished_run(folder, recipe, training, held_out) if options.resume else None) or train(
