@@ -24,7 +24,7 @@ from prpn.trees.by_label import inner_constituents, recall_by_label
 from prpn.trees.cleaning import Treebank
 from prpn.trees.diagnosis import Diagnosis, diagnose
 from prpn.trees.protocols import PROTOCOLS, Protocol
-from prpn.trees.scores import Bootstrap, Difference, Figures, GoldBrackets, difference, f1_between, figures
+from prpn.trees.scores import Bootstrap, Difference, Figures, GoldBrackets, difference, f1_of_pairs, figures
 from prpn.trees.tree import Tree
 
 DRAWS = 5
@@ -216,9 +216,7 @@ def _compare_seeds(result: Evaluation, seeds: Sequence[System]) -> None:
     for protocol in result.systems[seeds[0].name]:
         f1 = [result.systems[seed.name][protocol].f1 for seed in seeds]
         result.seeds[protocol] = Seeds(float(np.mean(f1)), float(np.std(f1, ddof=1)), max(f1))
-    pairs = {
-        (a.name, b.name): f1_between(a.draws[0], b.draws[0], PROTOCOLS["kim"]) for a, b in combinations(seeds, 2)
-    }  # fmt: skip
+    pairs = f1_of_pairs({seed.name: seed.draws[0] for seed in seeds}, PROTOCOLS["kim"])
     result.self_f1 = float(np.mean(list(pairs.values())))
     for seed in seeds:
         result.agreement[seed.name] = float(np.mean([f1 for pair, f1 in pairs.items() if seed.name in pair]))

@@ -13,8 +13,9 @@ a sentence hard makes it hard for both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,9 +115,19 @@ def difference(first: Figures, first_samples: Numbers, second: Figures, second_s
 
 def f1_between(first: Sequence[Tree], second: Sequence[Tree], protocol: Protocol) -> float:
     """F1 of two systems against each other, in percent: how far they agree."""
-    counts = GoldBrackets(second, [protocol]).counts(first, [protocol])[protocol.name]
-    included = protocol.included(np.array([len(tree) for tree in second]))
-    return figures(counts[None], protocol, included).f1
+    return f1_of_pairs({"first": first, "second": second}, protocol)["first", "second"]
+
+
+def f1_of_pairs(systems: Mapping[str, Sequence[Tree]], protocol: Protocol) -> dict[tuple[str, str], float]:
+    """The same of every two of some systems, whose brackets are worked out once."""
+    brackets = {name: [protocol.brackets(tree) for tree in trees] for name, trees in systems.items()}
+    included = protocol.included(np.array([len(tree) for tree in next(iter(systems.values()))]))
+    found = {}
+    for first, second in combinations(systems, 2):
+        pairs = zip(brackets[first], brackets[second], strict=True)
+        counts = np.array([(len(ours & theirs), len(ours), len(theirs)) for ours, theirs in pairs]).reshape(-1, 3)
+        found[first, second] = figures(counts[None], protocol, included).f1
+    return found
 
 
 def _figures(counts: NDArray[np.int64], protocol: Protocol) -> Numbers:
