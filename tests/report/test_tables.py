@@ -137,8 +137,8 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
         "| base |  | 100.00, 110.00 |  | 1,000 | 10 min |",
         "| ema | `model.dropout_locked=true`, `training.average=0.9` | 94.50 | -10.0% | 1,000 | 10 min |",
         "| their held-out perplexity | 120.00, 110.00 |",
-        "| student | learned from 2,000 sentences on which 2 of them voted, in 1 min; finds 81.5% of their constituents "
-        "in others |",
+        "| student | learned from 2,000 sentences on which 2 of them voted, in 60 s; finds 81.5% of their "
+        "constituents in others |",
         "**gold.trees, all lengths**: 3 sentences, 9 words",
         f"| right |{' 40.00 (11.0–13.1) |' * 5}",
         f"| english, `paper` |{' 40.00 (11.0–13.1) |' * 5}",
