@@ -1,8 +1,8 @@
 """What punctuation tells: which words are said, and which belong together because marks stand around them.
 
     the old man , who sat on the bench , left .
-    └───┬─────┘   └────────┬─────────┘   └─┬┘
-    words between two marks are taken for a constituent
+    └───┬─────┘   └────────┬─────────┘
+    two words or more between two marks are taken for a constituent
 
 Marks are stops, commas, dashes, brackets and quotation marks. Other punctuation and symbols, such as `%` and `$`, are
 no words that treebanks score, but set nothing off; nor does a single quotation mark, which may be a genitive.
