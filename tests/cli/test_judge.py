@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from shutil import copytree
 
+from prpn.embedded import model_folder
+from prpn.parsing.parser import Parser
 from tests.cli.command import Command, assert_refused
 
 TEXT = "The man, who sat on the bench, left us.\nWhen it rains, the streets, they say, are wet.\n"
@@ -28,9 +31,28 @@ def test_the_embedded_model_beside_what_needs_none(prpn: Command, tmp_path: Path
     assert "paper" not in shown
 
 
+def test_the_best_builder_is_kept(prpn: Command, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    model = tmp_path / "mine"
+    copytree(model_folder("english"), model)
+    (shares,) = json.loads(prpn("judge", tmp_path / "text.txt", "--json", "-m", model).out)["models"].values()
+    best = max(shares["model"], key=shares["model"].get)
+    worst = min(shares["model"], key=shares["model"].get)
+    assert shares["model"][worst] < shares["model"][best]
+    prpn("judge", tmp_path / "text.txt", "-m", model, "--builder", worst, "--keep")
+    assert Parser.load(model).builder == worst
+    prpn("judge", tmp_path / "text.txt", "-m", model, "--keep")
+    assert Parser.load(model).builder == best
+    assert prpn("parse", tmp_path / "text.txt", "-m", model).out == (
+        prpn("parse", tmp_path / "text.txt", "--builder", best).out
+    )
+
+
 def test_refusals(prpn: Command, tmp_path: Path) -> None:
     (tmp_path / "bare.txt").write_text("no marks at all\n")
     assert_refused(prpn("judge", tmp_path / "bare.txt"), 1, "no part of a sentence is set off", "commas")
     assert_refused(prpn("judge", tmp_path / "none.txt"), 1, "none.txt", "no such file")
     (tmp_path / "latin.txt").write_bytes(TEXT.encode() + b"caf\xe9, au lait, yes\n")
     assert_refused(prpn("judge", tmp_path / "latin.txt"), 1, "latin.txt:3", "UTF-8")
+    (tmp_path / "text.txt").write_text(TEXT)
+    assert_refused(prpn("judge", tmp_path / "text.txt", "--keep"), 2, "comes with the package", "--builder")

@@ -7,16 +7,19 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+import torch
 
+from prpn.config import Builder
 from prpn.pretrained import load
 from prpn.report.study import study_table
 from prpn.reproduction import package, recorded
 from prpn.reproduction.experiments import load_experiments
 from prpn.reproduction.paper import load_tables
 from prpn.reproduction.recorded import read_recorded
+from prpn.text.files import first_sentences
 from prpn.trees.judgement import judge
 from tests.cli.command import Command, assert_refused
 from tests.training.tiny import toml, write_text
@@ -44,6 +47,12 @@ source = "made by this test"
 names = ["small.trees", "small_?.mrg"]
 words = true
 what = "their words"
+source = "made by this test"
+[files.marked]
+names = ["small.trees", "small_?.mrg"]
+words = true
+punctuation = true
+what = "their words and marks"
 source = "made by this test"
 [files.treebank]
 names = ["small.trees", "small_?.mrg"]
@@ -85,20 +94,28 @@ figures = [
 [experiments.crowd.systems]
 teacher = {{ recipe = "{recipe}", set = ["training.steps=2"] }}
 bare = {{ recipe = "{recipe}", set = ["training.steps=2"], punctuation = false }}
-student = {{ taught_by = ["teacher"], voters = 1, student = {{ channels = 4, epochs = 1 }} }}
+student = {{ taught_by = ["teacher"], teachers = 1, student = {{ channels = 4, epochs = 1 }} }}
 
 [experiments.words]
-sentence = "A model of the words of trees."
+sentence = "A model of the words of trees, and one that goes on from it."
 budget = "a step"
+tokenized = true
 seeds = [1]
 records = ["reproduced/words"]
-files = {{ training = "words", trees = "treebank" }}
-figures = [{{ system = "model", measure = "f1", on = "trees", protocol = "kim", spread = 0.1 }}]
+files = {{ training = "words", judging = "marked", trees = "treebank" }}
+figures = [
+  {{ system = "model", measure = "f1", on = "trees", protocol = "kim", spread = 0.1 }},
+  {{ system = "model", measure = "f1", on = "trees", protocol = "kim", builder = "unbiased", spread = 0.1 }},
+  {{ system = "model", measure = "f1", on = "trees", protocol = "kim", builder = "right-leaning", spread = 0.1 }},
+  {{ system = "model", measure = "f1", on = "trees", protocol = "kim", builder = "left-leaning", spread = 0.1 }},
+  {{ system = "model", measure = "f1", on = "trees", protocol = "kim", builder = "judged", spread = 0.1 }},
+]
 [experiments.words.systems]
 model = {{ recipe = "{recipe}", set = ["training.steps=1", "training.batch_size=1", "text.held_out=0.3"] }}
+later = {{ begins_with = "model", recipe = "{recipe}", set = ["training.steps=1", "training.batch_size=1", "text.held_out=0.3", "training.learning_rate=1e-9"] }}
 """
 TREES = (
-    "(S (NP (DT the) (JJ old) (NN man)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN bench)))))\n(S (NN man) (VB ran))\n"
+    "(S (NP (DT the) (JJ old) (NN man)) (, ,) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN bench)))))\n(S (NN man) (VB ran))\n"
 )
 
 
@@ -190,7 +207,8 @@ def test_a_crowd_and_its_student(small: Path, prpn: Command) -> None:
     bare = written.read_text().split()
     assert bare
     assert "." not in bare
-    read = (small / "data" / "texts" / "small.train.txt").read_text().splitlines()
+    paths = (small / "data" / "texts" / "small.train.txt", small / "data" / "small.valid.txt.gz")
+    read = [line for path in paths for line in first_sentences(str(path))]
     shares = {
         seed: judge(load(folder / "crowd" / f"teacher-{seed}").parser, read, ["paper"]).model["paper"]
         for seed in (1, 2)
@@ -216,6 +234,24 @@ def test_the_words_of_trees_are_a_text(small: Path, prpn: Command) -> None:
     assert run(prpn, small, name="words")["status"] == 0
     (written,) = (small / "runs" / "texts").glob("*.txt")
     assert written.read_text() == "the old man sat on the bench\nman ran\n" * 2
+
+
+def test_each_model_through_its_best_builder(small: Path, prpn: Command) -> None:
+    figures = run(prpn, small, name="words")["figures"]
+    parser = load(small / "runs" / "words" / "model-1").parser
+    judged = judge(parser, ["the old man , sat on the bench", "man ran"], get_args(Builder), tokenized=True)
+    best = figures["model: F1 under kim, judged, trees"]
+    assert best == figures[f"model: F1 under kim, {judged.best_builder}, trees".replace(" paper,", "")]
+    others = [figure["value"] for figure in figures.values()]
+    assert len(set(others)) > 1, "every builder has the same trees, so that nothing was chosen"
+
+
+def test_a_model_goes_on_from_another(small: Path, prpn: Command) -> None:
+    run(prpn, small, name="words")
+    first, later = (load(small / "runs" / "words" / f"{name}-1").network.state_dict() for name in ("model", "later"))
+    for name, weights in first.items():
+        if "running" not in name and "batches" not in name and "scale" not in name:  # what is counted goes on
+            assert torch.allclose(weights, later[name], atol=1e-6), name
 
 
 def test_every_missing_file_is_named(small: Path, prpn: Command) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prpn.errors import InputError
 from prpn.report.choice import choice_table, rank_correlation
 
 
@@ -44,3 +45,10 @@ def test_the_table(tmp_path: Path) -> None:
     assert rows[2] == "| 3, `seeds` | lower held-out loss | 1.00 | 30.00 | 30.00 | 20.00 |"
     assert rows[3] == "| 3, `seeds` | more stretches between marks found | 0.00 | 20.00 | 30.00 | 20.00 |"
     assert rows[4] == "| 3, `seeds` | more agreement with the others | -1.00 | 10.00 | 30.00 | 20.00 |"
+    judged["models"]["two"]["model"] = {"unbiased": 0.5}
+    (tmp_path / "choice" / "seeds.judged.json").write_text(json.dumps(judged))
+    with pytest.raises(InputError, match="two was not judged through paper"):
+        choice_table(tmp_path)
+    (tmp_path / "choice" / "seeds.json").unlink()
+    with pytest.raises(InputError, match=r"seeds\.json: no such file"):
+        choice_table(tmp_path)

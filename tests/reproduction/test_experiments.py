@@ -38,7 +38,7 @@ def test_figures_have_what_they_need(experiment: Experiment) -> None:
         assert not figure.cache or (system is not None and system.is_model and "validation" in experiment.files)
     for system in experiment.systems.values():
         assert not system.is_model or experiment.seeds
-        assert 0 <= system.voters <= len(system.taught_by) * len(experiment.seeds)
+        assert 0 <= system.teachers <= len(system.taught_by) * len(experiment.seeds)
         for teacher in system.taught_by:
             assert experiment.systems[teacher].is_model
             assert experiment.systems[teacher].punctuation

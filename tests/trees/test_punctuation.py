@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from prpn.trees import build
 from prpn.trees.cleaning import restrict
-from prpn.trees.punctuation import between_marks, is_mark, is_spoken, spoken_part
+from prpn.trees.punctuation import between_marks, is_mark, is_spoken, split_at_marks, spoken_part
 from prpn.trees.reach import distances_of
+from tests.reference.trees import at_marks_first, brackets
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,14 @@ def test_words_between_marks() -> None:
     assert between_marks(words).spans() == [(0, 12), (0, 3), (4, 9)]
     assert between_marks(["just", "words"]).spans() == [(0, 2)]
     assert between_marks([",", "and", "so"]).spans() == [(0, 3), (1, 3)]
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab,."), st.integers(-3, 3)), min_size=2, max_size=12))
+def test_marks_come_before_distances(drawn: list[tuple[str, int]]) -> None:
+    words, distances = [word for word, _ in drawn], [float(distance) for _, distance in drawn]
+    tree = split_at_marks(words, np.array(distances))
+    assert tree.brackets() == brackets(at_marks_first(words, distances, ",."))
+    assert set(between_marks(words).spans()) <= set(tree.spans())
 
 
 @given(st.data())

@@ -17,12 +17,12 @@ def distill(
         list[Path], typer.Option("--model", "-m", help="A model to learn from; again for more, such as seeds.")
     ],
     text: Annotated[
-        list[str], typer.Option(metavar="FILE", help="Raw text to vote on, one sentence a line; again for more files.")
+        list[str], typer.Option(metavar="FILE", help="Raw text to learn from, one sentence a line; again for more files.")
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Model folder to make.")],
     builder: Annotated[
         Builder | None,
-        typer.Option(help="How the models' distances become the trees that are voted on (default: each model's own)."),
+        typer.Option(help="How the models' mean distances become trees (default: the first model's own way)."),
     ] = None,
     tokenized: Tokenized = False,
     sentences: Annotated[
@@ -37,11 +37,13 @@ def distill(
 ) -> None:
     """Teach one fast parser what several agree on: the accuracy of the crowd at the cost of one.
 
-    The models parse raw text and vote; a network like a model's parsing network, which may also look ahead, learns the
-    trees with the most votes, in which what stands between two marks is always a constituent. No treebank takes part.
-    The student reads every second sentence without its punctuation. The folder parses as any other (`prpn parse`, `prpn
-    evaluate`), through the builder that was voted by if that leans, else `unbiased`. It has the vocabulary of the first
-    model, whose language model comes along (`prpn perplexity`, `prpn generate`).
+    The models read raw text; a network like a model's parsing network, which may also look ahead, learns the trees of
+    their mean distances, in which what stands between two marks is always a constituent. No treebank takes part. The
+    student reads every second sentence without its punctuation. The folder parses as any other (`prpn parse`, `prpn
+    evaluate`), through the same builder if that leans, else `unbiased`. It has the vocabulary of the first model, whose
+    language model comes along (`prpn perplexity`, `prpn generate`).
+
+    Models that learned nothing, or the opposite, spoil the mean: `prpn judge` finds them without trees.
 
     **agreement** is the share of the crowd's constituents, in sentences that the student did not learn from, which it
     finds too.

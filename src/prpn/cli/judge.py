@@ -11,6 +11,8 @@ import typer
 from prpn.cli.options import EMBEDDED, Json, Tokenized, app, print_json
 from prpn.cli.trees import short_names
 from prpn.config import Builder
+from prpn.errors import ConfigError
+from prpn.text.files import FIRST_LINES
 
 
 @app.command(no_args_is_help=True)
@@ -23,8 +25,11 @@ def judge(
     builder: Annotated[
         Builder | None, typer.Option(help="How distances become trees (default: every way, one after the other).")
     ] = None,
-    lines: Annotated[int, typer.Option(metavar="N", min=1, help="Read the first N lines alone.")] = 10_000,
+    lines: Annotated[int, typer.Option(metavar="N", min=1, help="Read the first N lines alone.")] = FIRST_LINES,
     tokenized: Tokenized = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Write the best builder into each model's folder as its own.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Judge trees without a treebank: do they keep together what stands between two commas?
@@ -36,6 +41,8 @@ def judge(
     Beside it: the same for random distances through the same builder, which tells whether the model has any part in it,
     and for right and left branching, which have the last or the first stretch of a sentence for nothing.
 
+    With `--keep` every model is parsed through its best builder from then on, unless another is asked for.
+
     Example: `prpn judge my.txt -m runs/seed1 -m runs/seed2 -m runs/seed3`
     """
     from rich import box
@@ -43,7 +50,8 @@ def judge(
     from rich.text import Text
 
     from prpn import provenance
-    from prpn.embedded import held_out_loss, model_folder
+    from prpn.config import save_recipe
+    from prpn.embedded import CONFIG, held_out_loss, is_embedded, model_folder
     from prpn.parsing.parser import Parser
     from prpn.report.console import console_for_tables
     from prpn.report.progress import counting
@@ -51,6 +59,8 @@ def judge(
     from prpn.trees.judgement import judge as judged
 
     folders = dict(zip(short_names(model or [EMBEDDED]), map(model_folder, model or [EMBEDDED]), strict=True))
+    if keep and any(map(is_embedded, folders.values())):
+        raise ConfigError("--keep: a model that comes with the package is not changed; give --builder where it is used")
     builders = [builder] if builder else list(get_args(Builder))
     parsers = {name: Parser.load(folder) for name, folder in folders.items()}
     text = first_sentences(file, lines)
@@ -59,6 +69,9 @@ def judge(
         for name in parsers:
             found[name] = judged(parsers[name], text, builders, tokenized, place_of(file))
             progress(1)
+    if keep:
+        for name, folder in folders.items():
+            save_recipe(parsers[name].through(found[name].best_builder).recipe, folder / CONFIG)
     if as_json:
         rows = {name: asdict(each) | {"held_out_loss": held_out_loss(folders[name])} for name, each in found.items()}
         print_json(

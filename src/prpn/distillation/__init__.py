@@ -1,6 +1,6 @@
-"""The accuracy of a crowd at the cost of one: several parsers vote, and one network learns the trees they agree on.
+"""The accuracy of a crowd at the cost of one: several parsers share their distances, and one network learns the trees.
 
-raw text ── parsers ──> trees ── average ──> one tree a sentence ── heights ──> student: a parsing network by itself
+raw text ── parsers ──> distances ── mean ──> one tree a sentence ── heights ──> student: a parsing network by itself
 """
 
 from prpn.distillation.lessons import Lessons, read_lessons

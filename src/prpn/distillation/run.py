@@ -76,7 +76,7 @@ def distill(
         raise ConfigError("nobody to learn from: give one parser or more")
     if (folder / CONFIG).exists():
         raise InputError(str(folder), "already holds a model", "choose another --out")
-    with counting("voting", None, quiet) as progress:
+    with counting("parsing", None, quiet) as progress:
         lessons = read_lessons(texts, parsers, builder, tokenized=tokenized, limit=how.sentences, progress=progress)
     learned, held_out = lessons.split(how.held_out)
     taught = builder or parsers[0].builder

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -92,6 +93,12 @@ class Parser:
         """How this model's distances become a tree unless one asks for another way."""
         return self.recipe.model.builder
 
+    def through(self, builder: Builder) -> Parser:
+        """The same network with another builder of its own."""
+        other = copy(self)
+        other.recipe = replace(self.recipe, model=replace(self.recipe.model, builder=builder))
+        return other
+
     def tokenizer_for(self, tokenized: bool) -> Tokenizer:
         """The model's tokenizer, or one for text that is split already."""
         return self._split_already if tokenized else self.tokenizer
@@ -115,11 +122,13 @@ class Parser:
 
     def in_units(self, scores: NDArray[Number], builder: Builder) -> NDArray[Number]:
         """Scores as a builder wants them."""
-        if builder not in LEANING:
-            return scores
+        return self.in_standard_units(scores, builder) if builder in LEANING else scores
+
+    def in_standard_units(self, scores: NDArray[Number], wanted_by: str) -> NDArray[Number]:
+        """Scores as multiples of their standard deviation."""
         if not self.scale:
             remedy = "finish its training with --resume, or build with paper or unbiased"
-            raise InputError(self.place, f"{builder} needs the spread of distances, which was not measured", remedy)
+            raise InputError(self.place, f"{wanted_by} needs the spread of distances, which was not measured", remedy)
         return (scores.astype(np.float32) / np.float32(self.scale)).astype(scores.dtype)
 
     def activated(self, scores: Scores) -> Scores:

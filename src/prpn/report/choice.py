@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prpn.errors import InputError
+
 PROTOCOL = "kim"
 SIGNALS: dict[str, Callable[[dict[str, Any], str], float]] = {
     "lower held-out loss": lambda record, name: -record["models"][name]["held_out_loss"],
@@ -34,8 +36,7 @@ def choice_table(results: Path) -> str:
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for path in sorted((results / "choice").glob("*.judged.json")):
         name = path.name.removesuffix(".judged.json")
-        record: dict[str, Any] = json.loads((path.parent / f"{name}.json").read_text(encoding="utf-8"))
-        record["judged"] = json.loads(path.read_text(encoding="utf-8"))["models"]
+        record = _evaluated_and_judged(path.with_name(f"{name}.json"), path)
         models = [model for model, about in record["models"].items() if about["held_out_loss"] is not None]
         f1 = [record["systems"][model][PROTOCOL]["f1"] for model in models]
         for signal, value_of in SIGNALS.items():
@@ -43,6 +44,18 @@ def choice_table(results: Path) -> str:
             figures = (rank_correlation(values, f1), f1[int(np.argmax(values))], max(f1), float(np.mean(f1)))
             rows.append(f"| {len(models)}, `{name}` | {signal} | {' | '.join(f'{each:.2f}' for each in figures)} |")
     return "\n".join(rows)
+
+
+def _evaluated_and_judged(evaluated: Path, judged: Path) -> dict[str, Any]:
+    """The evaluation of some models with their judgements beside it, which must be of the same models."""
+    if not evaluated.is_file():
+        raise InputError(str(evaluated), "no such file", f"{judged.name} needs the evaluation of the same models")
+    record: dict[str, Any] = json.loads(evaluated.read_text(encoding="utf-8"))
+    record["judged"] = json.loads(judged.read_text(encoding="utf-8"))["models"]
+    builder = record["builder"]
+    if missing := [name for name in record["models"] if builder not in record["judged"].get(name, {"model": ()})["model"]]:
+        raise InputError(str(judged), f"{missing[0]} was not judged through {builder}", "judge all models anew")
+    return record
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:

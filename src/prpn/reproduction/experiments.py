@@ -38,6 +38,8 @@ class FileNeeded:
     """Which lines of a treebank are scored: all, or every second one."""
     words: bool = False
     """Whether it is a treebank of which the words alone are read, as a text."""
+    punctuation: bool = False
+    """Whether punctuation is among these words."""
     then: tuple[FileNeeded, ...] = ()
 
 
@@ -52,12 +54,14 @@ class TrainedSystem:
     """Whether histories of an n-gram stop at `</s>`."""
     cache: bool = False
     """Whether a unigram cache, tuned on the validation text, is mixed in."""
+    begins_with: str = ""
+    """The system, named before it, whose model of the same seed it goes on from."""
     punctuation: bool = True
     """Whether a model reads the punctuation of the texts it is trained and chosen by."""
     taught_by: tuple[str, ...] = ()
-    """The systems whose models, one a seed, vote on the training text."""
-    voters: int = 0
-    """How many of these vote: those whose trees keep most stretches of the validation text together; 0: all."""
+    """The systems whose models, one a seed, parse the training text together."""
+    teachers: int = 0
+    """How many of these do: those whose trees keep most stretches of other text together; 0: all."""
     student: dict[str, Any] = field(default_factory=dict)
     """How a student is made: fields of `prpn.distillation.StudentConfig`."""
 
@@ -85,7 +89,8 @@ class Figure:
     cache: bool = False
     """Whether a model is mixed with a continuous cache that was tuned on the validation text."""
     protocol: str = ""
-    builder: Builder = "paper"
+    builder: Builder | Literal["judged"] = "paper"
+    """`judged`: for each model the one that `prpn judge` finds best on the text of the role `judging`."""
     maximum_words: int | None = None
     spread: float = 0.0
     """Relative standard deviation between seeds."""

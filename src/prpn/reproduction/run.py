@@ -9,12 +9,13 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from prpn.baselines.ngram import NGram
 from prpn.baselines.unigram_cache import tune_cache
-from prpn.config import load_recipe
+from prpn.config import Builder, load_recipe
 from prpn.distillation.run import StudentConfig, distill
 from prpn.embedded import CONFIG
 from prpn.language.cached_score import save_cache, score_with_cache, tune_on
@@ -26,7 +27,7 @@ from prpn.reproduction.files import FoundFile
 from prpn.text.atomic import replacing
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Corpus, encode
-from prpn.text.files import first_sentences, read_lines
+from prpn.text.files import FIRST_LINES, read_lines
 from prpn.text.tokenizer import Tokenizer
 from prpn.training.data import prepare
 from prpn.training.evaluate import LanguageScore
@@ -72,7 +73,7 @@ class _Trained:
     steps: int | None
     seconds: float
     taught_by: Sequence[str] = ()
-    """The models that voted, if it is a student."""
+    """The models it learned from, if it is a student."""
 
 
 def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], options: Options) -> Outcome:
@@ -121,7 +122,7 @@ def _train_all(
     training, validation = (_texts(system, tokenized, files, role, options) for role in ("training", "validation"))
     held_out = next(iter(validation), None)
     for seed in options.seeds:
-        folder = options.out / experiment.name / _folder(name, seed)
+        folder = _home(experiment, name, seed, options)
         recipe = system.with_seed(seed)
         result = (finished_run(folder, recipe, training, held_out) if options.resume else None) or train(
             recipe,
@@ -129,6 +130,7 @@ def _train_all(
             texts=training,
             validation=held_out,
             tokenized=tokenized or training != _names(files, "training"),  # what was written anew is split
+            initial=_home(experiment, system.begins_with, seed, options) if system.begins_with else None,
             resume=options.resume,
             device=options.device,
             quiet=options.quiet,
@@ -165,7 +167,8 @@ def _texts(
 
 def _lines(found: FoundFile, names: Sequence[str]) -> Iterable[str]:
     if found.needed.words:
-        return (sentence.line for sentence in load_treebank(names).counted())
+        cleaning = Cleaning(keep="all" if found.needed.punctuation else "auto")
+        return (sentence.line for sentence in load_treebank(names, cleaning).counted())
     return (line for name in names for _, line in read_lines(name) if isinstance(line, str))
 
 
@@ -181,11 +184,11 @@ def _taught(
     models = {
         _folder(teacher, each.seed): each for teacher in system.taught_by for each in trained[teacher] if each.parser
     }
-    voters = _best_judged(models, files, system.voters, experiment.tokenized) if system.voters else list(models)
-    best_first = sorted(voters, key=lambda teacher: models[teacher].scores["validation", False]["loss"])
+    chosen = _best_judged(models, files, system.teachers, experiment.tokenized) if system.teachers else list(models)
+    best_first = sorted(chosen, key=lambda teacher: models[teacher].scores["validation", False]["loss"])
     parsers = [models[teacher].parser for teacher in best_first]
     seeds = "+".join(dict.fromkeys(each.seed for each in models.values()))
-    folder = options.out / experiment.name / _folder(name, seeds)
+    folder = _home(experiment, name, seeds, options)
     how = StudentConfig(**system.student)
     if not (options.resume and _is_taught(folder, len(parsers), how)):
         distill(
@@ -204,8 +207,8 @@ def _taught(
 def _best_judged(
     models: Mapping[str, _Trained], files: Mapping[Role, FoundFile], number: int, tokenized: bool
 ) -> list[str]:  # fmt: skip
-    """Those of the models whose trees keep most stretches together: of the validation text if there is one."""
-    sentences = first_sentences(_name(files, "validation") or _names(files, "training")[0])
+    """Those of the models whose trees keep most stretches together."""
+    sentences = _sentences_to_judge_by(files)
 
     def share(teacher: str) -> float:
         parser = models[teacher].parser
@@ -215,12 +218,28 @@ def _best_judged(
     return sorted(models, key=share, reverse=True)[:number]
 
 
+def _through_best_builder(parser: Parser, files: Mapping[Role, FoundFile], tokenized: bool) -> Parser:
+    """The same parser, its own builder now the one whose trees keep most stretches together."""
+    return parser.through(judge(parser, _sentences_to_judge_by(files), get_args(Builder), tokenized).best_builder)
+
+
+def _sentences_to_judge_by(files: Mapping[Role, FoundFile]) -> list[str]:
+    """Of the text that is there for it; else of the validation or training text."""
+    found = next(files[role] for role in ("judging", "validation", "training") if role in files)
+    return list(islice(_lines(found, [str(path) for path in found.paths]), FIRST_LINES))
+
+
 def _is_taught(folder: Path, teachers: int, how: StudentConfig) -> bool:
     """Whether the folder holds a student of as many teachers that was made in this way."""
     if not (folder / CONFIG).is_file():
         return False
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
     return bool(record["teachers"] == teachers and record["student"] == asdict(how))
+
+
+def _home(experiment: Experiment, system: str, seed: int | str, options: Options) -> Path:
+    """Where the model of a system and a seed is."""
+    return options.out / experiment.name / _folder(system, seed)
 
 
 def _folder(system: str, seed: int | str) -> str:
@@ -303,9 +322,14 @@ def _tree_figures(
             for each in trained.get(name, ())
             if each.parser is not None
         }
+        if builder == "judged":
+            parsers = {
+                name: _through_best_builder(each, files, experiment.tokenized) for name, each in parsers.items()
+            }
         protocols = protocols_named(list(dict.fromkeys(figure.protocol for figure in figures)))
         with counting("scoring trees", None, quiet) as progress:
-            result = evaluate_parsers(treebank, parsers, protocols, builder, progress=progress)
+            fixed = None if builder == "judged" else builder
+            result = evaluate_parsers(treebank, parsers, protocols, fixed, progress=progress)
         for figure in figures:
             seeds = {each.seed: f"{figure.system} {each.seed}" for each in trained.get(figure.system, ())}
             names = seeds or {NO_SEED: figure.system}

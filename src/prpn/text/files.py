@@ -27,6 +27,8 @@ from prpn.errors import InputError
 PIECE_BYTES = 1 << 20
 BLOCK_BYTES = 1 << 18
 """Lines that are worked on together: enough that starting the work costs little, few enough to stay in the cache."""
+FIRST_LINES = 10_000
+"""Enough of a text to judge something by it."""
 STANDARD_INPUT = "-"
 
 Observer = Callable[[bytes], object]
@@ -91,7 +93,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str | LineError]]:
                 yield number, text
 
 
-def first_sentences(text: str, lines: int = 10_000) -> list[str]:
+def first_sentences(text: str, lines: int = FIRST_LINES) -> list[str]:
     """The sentences among the first lines of a text, one at least; a line that is not text is an error."""
     found = []
     for _, line in islice(read_lines(text), lines):

@@ -72,7 +72,17 @@ def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
         raise ConfigError(f"no builder is called '{builder}': choose {', '.join(get_args(Builder))}")
     if builder in LEANING and not np.isfinite(values).all():
         raise InputError("distances", "not all are finite", f"{builder} adds them: build with paper or unbiased")
-    before, after = outranking(_gap_scores(values, np.arange(len(values)), len(values), builder)[1:].tolist())
+    return split_at(words, gap_scores(values, builder))
+
+
+def gap_scores(distances: NDArray[np.floating], builder: Builder) -> NDArray[np.floating]:
+    """The score of the gap before each word of a sentence; that of the first counts for nothing."""
+    return _gap_scores(distances, np.arange(len(distances)), len(distances), builder)
+
+
+def split_at(words: Sequence[str], scores: NDArray[np.floating]) -> Tree:
+    """The tree that is split at the gaps with the largest scores first."""
+    before, after = outranking(scores[1:].tolist())
     starting: list[list[int]] = [[] for _ in words]  # where the constituents that start at each word end
     for i in reversed(range(len(before))):  # entry i is the gap before word i + 1
         starting[before[i] + 1].append(after[i] + 1)
@@ -84,7 +94,7 @@ def has_ties(distances: Distances, builder: Builder) -> bool:
     """Tell whether two equal distances competed for a split, so that their order and not the model decided."""
     values = np.asarray(distances, dtype=float)
     if builder != "paper":  # whose gaps around one word are equal by definition
-        values = _gap_scores(values, np.arange(len(values)), len(values), builder)[1:]
+        values = gap_scores(values, builder)[1:]
     before, _ = outranking(values.tolist())
     return any(j >= 0 and values[j] == values[i] for i, j in enumerate(before))
 

@@ -10,10 +10,12 @@ needed. How well that agrees with F1 is in docs/evaluation.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, compress
 from statistics import fmean
+from typing import get_args
 
 import numpy as np
 
@@ -46,8 +48,13 @@ class Judgement:
     right: float
     left: float
 
+    @property
+    def best_builder(self) -> Builder:
+        """The one with the largest share."""
+        return max(self.model, key=lambda builder: self.model[builder])
 
-def stretched(sentences: Iterable[Sequence[str]]) -> list[Stretched]:
+
+def stretched(sentences: Iterable[Sequence[str]]) -> tuple[Stretched, ...]:
     """Those of the sentences, given as words, that have a stretch."""
     found = []
     for words in filter(None, sentences):
@@ -57,7 +64,7 @@ def stretched(sentences: Iterable[Sequence[str]]) -> list[Stretched]:
         inner = frozenset((start, end) for start, end in spans if 1 < end - start < rank[-1])
         if inner:
             found.append(Stretched(tuple(compress(words, said)), inner))
-    return found
+    return tuple(found)
 
 
 def share_found(sentences: Sequence[Stretched], trees: Iterable[Tree]) -> float:
@@ -80,19 +87,21 @@ def judge(
         raise InputError(place, "no part of a sentence is set off by marks", "give text with its commas")
     words = [one.words for one in sentences]
     usable = [builder for builder in builders if parser.scale or builder not in LEANING]
-
-    def share(tree_of: Callable[[Sequence[str]], Tree]) -> float:
-        return share_found(sentences, map(tree_of, words))
-
-    def at_random(builder: Builder) -> float:
-        random = np.random.default_rng(0)
-        return fmean(share(lambda each: random_distances(each, random, builder)) for _ in range(DRAWS))
-
     return Judgement(
         len(sentences),
         sum(len(one.stretches) for one in sentences),
         {b: share_found(sentences, (parsed.tree for parsed in parser.parse_many(words, b))) for b in usable},
-        {b: at_random(b) for b in usable},
-        share(right),
-        share(left),
+        {b: _share_at_random(sentences, b) for b in usable},
+        share_found(sentences, map(right, words)),
+        share_found(sentences, map(left, words)),
+    )
+
+
+@lru_cache(maxsize=len(get_args(Builder)))
+def _share_at_random(sentences: tuple[Stretched, ...], builder: Builder) -> float:
+    """The mean of some draws: kept, for models that split a text alike are judged by the same sentences."""
+    random = np.random.default_rng(0)
+    return fmean(
+        share_found(sentences, (random_distances(one.words, random, builder) for one in sentences))
+        for _ in range(DRAWS)
     )

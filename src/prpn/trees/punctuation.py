@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from prpn.text.penn import BRACKETS
 from prpn.trees.brackets import Constituent
 from prpn.trees.cleaning import is_word
+from prpn.trees.from_distances import split_at
 from prpn.trees.tree import Tree
 
 STOPS = frozenset(".,;:!?…¿¡،؛؟۔።।॥、。，；：！？｡､·")
@@ -49,6 +50,16 @@ def between_marks(words: Sequence[str]) -> Tree:
     found = [Constituent(start, end) for start, end in zip(starts, ends, strict=True) if end - start > 1]
     whole = Constituent(0, len(words))
     return Tree(tuple(words), (whole, *(each for each in found if each != whole)))
+
+
+def split_at_marks(words: Sequence[str], scores: NDArray[np.floating]) -> Tree:
+    """The tree that is split beside marks first, and in each of its parts at the gaps with the largest scores first.
+
+    So whatever the scores are, the words between two marks are a constituent.
+    """
+    marks = np.array([is_mark(word) for word in words])
+    beside = marks | np.roll(marks, 1)  # the gap before a word: the first has none that counts
+    return split_at(words, scores + beside * (np.ptp(scores) + 1))
 
 
 def spoken_part(words: Sequence[str], heights: NDArray[np.float64]) -> tuple[list[str], NDArray[np.float64]]:
