@@ -60,8 +60,8 @@ class TrainedSystem:
     """Whether a model reads the punctuation of the texts it is trained and chosen by."""
     taught_by: tuple[str, ...] = ()
     """The systems whose models, one a seed, parse the training text together."""
-    teachers: int = 0
-    """How many of these do: those whose trees keep most stretches of other text together; 0: all."""
+    best: int = 0
+    """How many of the models it begins with, or is taught by: those that raw text speaks for; 0: all."""
     student: dict[str, Any] = field(default_factory=dict)
     """How a student is made: fields of `prpn.distillation.StudentConfig`."""
 
@@ -127,6 +127,10 @@ class Experiment:
     seeds: tuple[int, ...] = ()
     files: dict[Role, FileNeeded] = field(default_factory=dict)
     systems: dict[str, TrainedSystem] = field(default_factory=dict)
+
+    def models_of(self, system: str) -> int:
+        """How many models of a system there are."""
+        return self.systems[system].best or len(self.seeds)
 
     @property
     def command(self) -> str:

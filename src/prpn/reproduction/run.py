@@ -84,7 +84,7 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
         if system.taught_by:
             made = [_taught(experiment, name, system, trained, files, options)]
         else:
-            made = list(_train_all(experiment, name, system, files, options))
+            made = list(_train_all(experiment, name, system, files, _with_best_seeds(experiment, system, trained, files, options)))
         for each in made:
             trained.setdefault(name, []).append(each)
             seed = int(each.seed) if each.seed.isdigit() else None
@@ -113,8 +113,8 @@ def _train_all(
 ) -> Iterable[_Trained]:
     own = [figure for figure in experiment.figures if figure.system == name]
     wanted = {(figure.on, figure.cache) for figure in own if not figure.is_of_trees}
-    taught = {teacher for system in experiment.systems.values() for teacher in system.taught_by}
-    parses = name in taught or any(figure.is_of_trees for figure in own)
+    followed = {other for each in experiment.systems.values() for other in (*each.taught_by, each.begins_with)}
+    parses = name in followed or any(figure.is_of_trees for figure in own)
     if not system.is_model:
         yield _counted(experiment, system, files, options.quiet)
         return
@@ -181,10 +181,8 @@ def _taught(
     options: Options,
 ) -> _Trained:
     """A student of models of some systems; the one with the best held-out loss gives words and language model."""
-    models = {
-        _folder(teacher, each.seed): each for teacher in system.taught_by for each in trained[teacher] if each.parser
-    }
-    chosen = _best_judged(models, files, system.teachers, experiment.tokenized) if system.teachers else list(models)
+    models = {_folder(teacher, each.seed): each for teacher in system.taught_by for each in trained[teacher]}
+    chosen = _best_judged(models, files, system.best, experiment.tokenized)
     best_first = sorted(chosen, key=lambda teacher: models[teacher].scores["validation", False]["loss"])
     parsers = [models[teacher].parser for teacher in best_first]
     seeds = "+".join(dict.fromkeys(each.seed for each in models.values()))
@@ -204,18 +202,38 @@ def _taught(
     return _Trained(seeds, Scores(), Parser.load(folder), None, record["seconds"], best_first)
 
 
+def _with_best_seeds(
+    experiment: Experiment,
+    system: TrainedSystem,
+    trained: Mapping[str, Sequence[_Trained]],
+    files: Mapping[Role, FoundFile],
+    options: Options,
+) -> Options:
+    """Only those seeds with which the system that it begins with did best."""
+    if not system.begins_with:
+        return options
+    models = {each.seed: each for each in trained[system.begins_with]}
+    return replace(options, seeds=[int(seed) for seed in _best_judged(models, files, system.best, experiment.tokenized)])
+
+
 def _best_judged(
     models: Mapping[str, _Trained], files: Mapping[Role, FoundFile], number: int, tokenized: bool
 ) -> list[str]:  # fmt: skip
-    """Those of the models whose trees keep most stretches together."""
+    """As many of the models as said whose trees keep most stretches together; 0: all, unjudged.
+
+    Through `unbiased`, which gives nothing away: so it follows F1 best (docs/evaluation.md).
+    """
+    if not number:
+        return list(models)
     sentences = _sentences_to_judge_by(files)
 
-    def share(teacher: str) -> float:
-        parser = models[teacher].parser
+    def share(name: str) -> float:
+        parser = models[name].parser
         assert parser is not None
-        return judge(parser, sentences, [parser.builder], tokenized).model[parser.builder]
+        return judge(parser, sentences, ["unbiased"], tokenized).model["unbiased"]
 
-    return sorted(models, key=share, reverse=True)[:number]
+    best = sorted(models, key=share, reverse=True)[:number]
+    return [name for name in models if name in best]
 
 
 def _through_best_builder(parser: Parser, files: Mapping[Role, FoundFile], tokenized: bool) -> Parser:
