@@ -112,11 +112,16 @@ figures = [
 ]
 [experiments.words.systems]
 model = {{ recipe = "{recipe}", set = ["training.steps=1", "training.batch_size=1", "text.held_out=0.3"] }}
-later = {{ begins_with = "model", best = 1, recipe = "{recipe}", set = ["training.steps=1", "training.batch_size=1", "text.held_out=0.3", "training.learning_rate=1e-9"] }}
+[experiments.words.systems.later]
+begins_with = "model"
+best = 1
+recipe = "{recipe}"
+set = ["training.steps=1", "training.batch_size=1", "text.held_out=0.3", "training.learning_rate=1e-9"]
 """
-TREES = (
-    "(S (NP (DT the) (JJ old) (NN man)) (, ,) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN bench)))))\n(S (NN man) (VB ran))\n"
-)
+TREES = """\
+(S (NP (DT the) (JJ old) (NN man)) (, ,) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN bench)))))
+(S (NN man) (VB ran))
+"""
 
 
 @pytest.fixture

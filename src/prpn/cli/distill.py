@@ -17,7 +17,8 @@ def distill(
         list[Path], typer.Option("--model", "-m", help="A model to learn from; again for more, such as seeds.")
     ],
     text: Annotated[
-        list[str], typer.Option(metavar="FILE", help="Raw text to learn from, one sentence a line; again for more files.")
+        list[str],
+        typer.Option(metavar="FILE", help="Raw text to learn from, one sentence a line; again for more files."),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Model folder to make.")],
     builder: Annotated[

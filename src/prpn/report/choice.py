@@ -53,7 +53,9 @@ def _evaluated_and_judged(evaluated: Path, judged: Path) -> dict[str, Any]:
     record: dict[str, Any] = json.loads(evaluated.read_text(encoding="utf-8"))
     record["judged"] = json.loads(judged.read_text(encoding="utf-8"))["models"]
     builder = record["builder"]
-    if missing := [name for name in record["models"] if builder not in record["judged"].get(name, {"model": ()})["model"]]:
+    if missing := [
+        name for name in record["models"] if builder not in record["judged"].get(name, {"model": ()})["model"]
+    ]:
         raise InputError(str(judged), f"{missing[0]} was not judged through {builder}", "judge all models anew")
     return record
 

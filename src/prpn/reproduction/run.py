@@ -84,7 +84,11 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
         if system.taught_by:
             made = [_taught(experiment, name, system, trained, files, options)]
         else:
-            made = list(_train_all(experiment, name, system, files, _with_best_seeds(experiment, system, trained, files, options)))
+            made = list(
+                _train_all(
+                    experiment, name, system, files, _with_best_seeds(experiment, system, trained, files, options)
+                )
+            )
         for each in made:
             trained.setdefault(name, []).append(each)
             seed = int(each.seed) if each.seed.isdigit() else None
@@ -213,7 +217,9 @@ def _with_best_seeds(
     if not system.begins_with:
         return options
     models = {each.seed: each for each in trained[system.begins_with]}
-    return replace(options, seeds=[int(seed) for seed in _best_judged(models, files, system.best, experiment.tokenized)])
+    return replace(
+        options, seeds=[int(seed) for seed in _best_judged(models, files, system.best, experiment.tokenized)]
+    )
 
 
 def _best_judged(
@@ -341,9 +347,7 @@ def _tree_figures(
             if each.parser is not None
         }
         if builder == "judged":
-            parsers = {
-                name: _through_best_builder(each, files, experiment.tokenized) for name, each in parsers.items()
-            }
+            parsers = {name: _through_best_builder(each, files, experiment.tokenized) for name, each in parsers.items()}
         protocols = protocols_named(list(dict.fromkeys(figure.protocol for figure in figures)))
         with counting("scoring trees", None, quiet) as progress:
             fixed = None if builder == "judged" else builder
