@@ -39,12 +39,13 @@ def test_the_table(tmp_path: Path) -> None:
     }
     (tmp_path / "choice").mkdir()
     (tmp_path / "choice" / "seeds.json").write_text(json.dumps(record))
-    judged = {"models": {name: {"model": {"paper": -abs(value - 20)}} for name, value in f1.items()}}
+    judged = {"models": {name: {"model": {"paper": -abs(value - 20), "unbiased": value}} for name, value in f1.items()}}
     (tmp_path / "choice" / "seeds.judged.json").write_text(json.dumps(judged))
     rows = choice_table(tmp_path).splitlines()
     assert rows[2] == "| 3, `seeds` | lower held-out loss | 1.00 | 30.00 | 30.00 | 20.00 |"
-    assert rows[3] == "| 3, `seeds` | more stretches between marks found | 0.00 | 20.00 | 30.00 | 20.00 |"
-    assert rows[4] == "| 3, `seeds` | more agreement with the others | -1.00 | 10.00 | 30.00 | 20.00 |"
+    assert rows[3] == "| 3, `seeds` | more stretches found, same builder | 0.00 | 20.00 | 30.00 | 20.00 |"
+    assert rows[4] == "| 3, `seeds` | more stretches found, `unbiased` | 1.00 | 30.00 | 30.00 | 20.00 |"
+    assert rows[5] == "| 3, `seeds` | more agreement with the others | -1.00 | 10.00 | 30.00 | 20.00 |"
     judged["models"]["two"]["model"] = {"unbiased": 0.5}
     (tmp_path / "choice" / "seeds.judged.json").write_text(json.dumps(judged))
     with pytest.raises(InputError, match="two was not judged through paper"):

@@ -20,9 +20,12 @@ from numpy.typing import NDArray
 from prpn.errors import InputError
 
 PROTOCOL = "kim"
+PLAIN = "unbiased"
+"""The builder that gives nothing away."""
 SIGNALS: dict[str, Callable[[dict[str, Any], str], float]] = {
     "lower held-out loss": lambda record, name: -record["models"][name]["held_out_loss"],
-    "more stretches between marks found": lambda record, name: record["judged"][name]["model"][record["builder"]],
+    "more stretches found, same builder": lambda record, name: record["judged"][name]["model"][record["builder"]],
+    f"more stretches found, `{PLAIN}`": lambda record, name: record["judged"][name]["model"][PLAIN],
     "more agreement with the others": lambda record, name: record["agreement"][name],
     "deeper trees": lambda record, name: record["diagnostics"][name]["mean_depth"],
     "more overlap with right branching": lambda record, name: record["diagnostics"][name]["right_overlap"],
@@ -52,11 +55,11 @@ def _evaluated_and_judged(evaluated: Path, judged: Path) -> dict[str, Any]:
         raise InputError(str(evaluated), "no such file", f"{judged.name} needs the evaluation of the same models")
     record: dict[str, Any] = json.loads(evaluated.read_text(encoding="utf-8"))
     record["judged"] = json.loads(judged.read_text(encoding="utf-8"))["models"]
-    builder = record["builder"]
-    if missing := [
-        name for name in record["models"] if builder not in record["judged"].get(name, {"model": ()})["model"]
-    ]:
-        raise InputError(str(judged), f"{missing[0]} was not judged through {builder}", "judge all models anew")
+    for name in record["models"]:
+        shares = record["judged"].get(name, {"model": ()})["model"]
+        if missing := {record["builder"], PLAIN} - set(shares):
+            cause = f"{name} was not judged through {missing.pop()}"
+            raise InputError(str(judged), cause, "judge all models anew, through every builder")
     return record
 
 

@@ -17,7 +17,7 @@ BASELINES = ("left", "right", "balanced", "upper")
 
 def languages_table(results: Path) -> str:
     """One row a language: mean over seeds ± their standard deviation; in brackets the control."""
-    heads = ("language", *(f"`{builder}`" for builder in get_args(Builder)), *BASELINES)
+    heads = ("language", *(f"`{builder}`" for builder in get_args(Builder)), "judged", *BASELINES)
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     known, recorded = load_experiments(), gather(results)
     for name in LANGUAGES:
@@ -28,6 +28,7 @@ def languages_table(results: Path) -> str:
             f"({value_words(recorded[name].value(figures['random-distances', builder]), 'f1')})"
             for builder in get_args(Builder)
         ]
+        models.append(with_spread(recorded[name], figures[system, "judged"]))
         others = [value_words(recorded[name].value(figures[baseline, "paper"]), "f1") for baseline in BASELINES]
         rows.append(f"| {' | '.join([name.capitalize(), *models, *others])} |")
     return "\n".join(rows)
