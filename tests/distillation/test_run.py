@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from prpn.distillation import distill, read_lessons
+from prpn.distillation import Lessons, distill, mark_lessons, run, tree_lessons
 from prpn.distillation.run import StudentConfig
+from prpn.distillation.student import mark_loss
 from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import Parser
 from prpn.pretrained import load
@@ -29,9 +32,9 @@ def text(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_lessons_are_the_heights_of_mean_distances(text: str) -> None:
-    parsers = [random_parser(seed) for seed in (1, 2, 3)]
-    lessons = read_lessons([text], parsers, "paper", limit=30)
+def test_lessons_are_the_heights_of_mean_distances_and_expected_marks(text: str) -> None:
+    parsers, marks = [random_parser(seed) for seed in (1, 2, 3)], random_parser(4)
+    lessons = tree_lessons([text], parsers, marks.network, "paper", limit=30)
     assert len(lessons.ends) == 30
     lines = [line.split() for line in Path(text).read_text().splitlines()]
     kept = [words for words in lines if 3 <= len(words) <= 100][:30]
@@ -39,18 +42,41 @@ def test_lessons_are_the_heights_of_mean_distances(text: str) -> None:
     for number, (words, end) in enumerate(zip(kept, lessons.ends.tolist(), strict=True)):
         found = [parser.scores([words])[0] / parser.scale for parser in parsers]
         together = [(a + b + c) / 3 for a, b, c in zip(*found, strict=True)]
+        odds = iter(marks.scores([[word for word in words if word not in ",."]])[0].tolist())
+        expected = [0.0 if word in ",." else 6 / (1 + math.exp(-next(odds))) for word in words]
         higher_one_of_two = [together[0], *map(max, together[:-1], together[1:])]  # as `paper` splits
-        expected = Tree.from_brackets(brackets(at_marks_first(words, higher_one_of_two, ",.")))
+        scores = [one + other for one, other in zip(higher_one_of_two, expected, strict=True)]
+        tree = Tree.from_brackets(brackets(at_marks_first(words, scores, ",.")))
         if number % 2:
-            expected = restrict(expected, [word not in (".", ",") for word in words])
-        assert lessons.ids[begin:end].tolist() == parsers[0].vocabulary.encode(expected.words)
-        tree = build(expected.words, lessons.heights[begin:end].astype(float), "unbiased")
-        assert set(tree.spans()) == {span for span in expected.spans() if span[1] - span[0] > 1}
+            tree = restrict(tree, [word not in (".", ",") for word in words])
+        assert lessons.ids[begin:end].tolist() == parsers[0].vocabulary.encode(tree.words)
+        built = build(tree.words, lessons.targets[begin:end].astype(float), "unbiased")
+        assert set(built.spans()) == {span for span in tree.spans() if span[1] - span[0] > 1}
         begin = end
     first, second = lessons.split(0.1)
     assert (len(first.ends), len(second.ends)) == (27, 3)
-    assert np.array_equal(np.concatenate([first.heights, second.heights]), lessons.heights)
+    assert np.array_equal(np.concatenate([first.targets, second.targets]), lessons.targets)
     assert second.ends[-1] == len(second.ids)
+
+
+def test_marks_are_taken_out_and_taught(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text('the old man , " can " do % , .\nno no\n, . , .\na b c\n')
+    parser = random_parser(1)
+    lessons = mark_lessons([str(tmp_path / "text.txt")], parser)
+    assert lessons.ids.tolist() == parser.vocabulary.encode(["the", "old", "man", "can", "do", "%", "a", "b", "c"])
+    assert lessons.targets.tolist() == [0, 0, 0, 1, 1, 0, 0, 0, 0]
+    assert lessons.ends.tolist() == [6, 9]
+
+
+def test_where_marks_stand_can_be_learned(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("the old man can do\nthe old , man do can\n" * 200)
+    parser = random_parser(1)
+    lessons = mark_lessons([str(tmp_path / "text.txt")], parser)
+    scores = torch.zeros(2, 5)
+    targets, mask = torch.from_numpy(lessons.targets[:10].reshape(2, 5)), torch.ones(2, 5, dtype=torch.bool)
+    assert mark_loss(scores, targets, mask).item() == pytest.approx(math.log(2))
+    result = distill([parser], [str(tmp_path / "text.txt")], tmp_path / "out", STUDENT, quiet=True)
+    assert result["mark_losses"][-1] < 0.05 < result["mark_losses"][0]  # what follows tells them apart
 
 
 def test_a_student_finds_the_trees_of_the_crowd(text: str, tmp_path: Path) -> None:
@@ -72,7 +98,11 @@ def test_a_student_finds_the_trees_of_the_crowd(text: str, tmp_path: Path) -> No
         load(folder)
 
 
-def test_a_crowd_that_leans_has_a_student_that_leans(text: str, tmp_path: Path) -> None:
+def test_a_crowd_that_leans_has_a_student_that_leans(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Lessons] = []
+    monkeypatch.setattr(run, "tree_lessons", lambda *given, **how: made.append(tree_lessons(*given, **how)) or made[0])
     parsers, folder = [random_parser(seed, lookback=1) for seed in (1, 2)], tmp_path / "crowd"
     for parser in parsers:
         parser.scale = 2.0
@@ -80,12 +110,12 @@ def test_a_crowd_that_leans_has_a_student_that_leans(text: str, tmp_path: Path) 
     result = distill(parsers, [text], folder, how, builder="right-leaning", quiet=True)
     student = Parser.load(folder)
     assert (student.builder, student.scale) == ("right-leaning", 1.0)
-    lessons = read_lessons([text], parsers, "right-leaning").split(how.held_out)[1]
+    lessons = made[0].split(how.held_out)[1]
     wanted, found, begin = [], [], 0
     for end in lessons.ends.tolist():
         words = ["x"] * (end - begin)
         (scores,) = student.scores_of_ids(lessons.ids[begin:end], [len(words)])
-        wanted.append(set(build(words, lessons.heights[begin:end].astype(float), "unbiased").spans()))
+        wanted.append(set(build(words, lessons.targets[begin:end].astype(float), "unbiased").spans()))
         found.append(set(build(words, scores, "right-leaning").spans()))
         begin = end
     share = sum(map(len, map(set.__and__, wanted, found))) / sum(map(len, wanted))
@@ -123,6 +153,8 @@ def test_what_cannot_be_learned_from(tmp_path: Path) -> None:
         distill([random_parser()], [str(tmp_path / "short.txt")], tmp_path / "out", quiet=True)
     with pytest.raises(ConfigError, match="nobody to learn from"):
         distill([], [], tmp_path / "out", quiet=True)
+    with pytest.raises(ConfigError, match="read twice"):
+        distill([random_parser()], ["-"], tmp_path / "out", quiet=True)
     with pytest.raises(ConfigError, match="sentences = -1"):
         StudentConfig(sentences=-1)
     with pytest.raises(ConfigError, match="lookahead = -1"):

@@ -19,18 +19,23 @@ import torch
 from torch import Tensor
 
 from prpn.config import Builder, save_recipe
-from prpn.distillation.lessons import Lessons, read_lessons
-from prpn.distillation.student import Student, gap_scores, splitting_loss
+from prpn.distillation.lessons import Lessons, mark_lessons, tree_lessons
+from prpn.distillation.student import Student, gap_scores, mark_loss, splitting_loss
 from prpn.embedded import CONFIG
 from prpn.errors import ConfigError, InputError
+from prpn.parsing.folded import Folded
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser, standard_deviation
 from prpn.provenance import command, commit
 from prpn.report.progress import counting
 from prpn.text.atomic import replacing
 from prpn.text.batches import alike_in_length
+from prpn.text.files import STANDARD_INPUT
 from prpn.training.checkpoint import write_tensors
 from prpn.training.record import machine
 from prpn.trees.from_distances import LEANING, build
+
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Of scores, targets and mask, (B, T) each."""
 
 
 @dataclass(frozen=True)
@@ -74,19 +79,25 @@ def distill(
     how, folder, began = how or StudentConfig(), Path(folder), time.monotonic()
     if not parsers:
         raise ConfigError("nobody to learn from: give one parser or more")
+    if STANDARD_INPUT in texts:
+        raise ConfigError(f"--text {STANDARD_INPUT}: what is learned from is read twice; give a file")
     if (folder / CONFIG).exists():
         raise InputError(str(folder), "already holds a model", "choose another --out")
-    with counting("parsing", None, quiet) as progress:
-        lessons = read_lessons(texts, parsers, builder, tokenized=tokenized, limit=how.sentences, progress=progress)
-    learned, held_out = lessons.split(how.held_out)
     taught = builder or parsers[0].builder
     own: Builder = taught if taught in LEANING else "unbiased"
     vocabulary = parsers[0].vocabulary
     torch.manual_seed(how.seed)
-    embedding = torch.from_numpy(parsers[0].network.rows.embedding)
-    student = Student(embedding, how.channels, how.lookback, how.lookahead, how.dropout)
-    with counting("learning", how.epochs * len(learned.ends), quiet) as progress:
-        losses = _learn(student, learned, how, vocabulary.start, own, progress)
+    with counting("reading", None, quiet) as progress:
+        of_marks = mark_lessons(texts, parsers[0], tokenized=tokenized, limit=how.sentences, progress=progress)
+    student, mark_losses = _taught(parsers[0], of_marks, how, mark_loss, "learning marks", quiet)
+    weights = {name: value.numpy() for name, value in student.state_dict().items()}
+    marks = Folded(weights, vocabulary.start, how.lookahead)
+    with counting("parsing", None, quiet) as progress:
+        lessons = tree_lessons(
+            texts, parsers, marks, builder, tokenized=tokenized, limit=how.sentences, progress=progress
+        )
+    learned, held_out = lessons.split(how.held_out)
+    student, losses = _taught(parsers[0], learned, how, _loss_through(own), "learning trees", quiet)
     agreement = _agreement(student, held_out, how, vocabulary.start, own)
     recipe = parsers[0].recipe
     folder.mkdir(parents=True, exist_ok=True)
@@ -97,6 +108,7 @@ def distill(
         "teachers": len(parsers),
         "sentences": len(lessons.ends),
         "words": len(lessons.ids),
+        "mark_losses": mark_losses,
         "losses": losses,
         "agreement": agreement,
         "seconds": round(time.monotonic() - began, 1),
@@ -118,40 +130,45 @@ def distill(
     return {"model": str(folder), **outcome}
 
 
-def _learn(
-    student: Student,
-    lessons: Lessons,
-    how: StudentConfig,
-    start: int,
-    builder: Builder,
-    progress: Callable[[int], object],
-) -> list[float]:
-    """Mean loss of each epoch. The learning rate falls to nothing over all of them."""
-    student.train()
+def _taught(
+    parser: Parser, lessons: Lessons, how: StudentConfig, loss_of: Loss, title: str, quiet: bool
+) -> tuple[Student, list[float]]:
+    """A student, and the mean loss of each epoch. The learning rate falls to nothing over all of them."""
+    embedding = torch.from_numpy(parser.network.rows.embedding)
+    student = Student(embedding, how.channels, how.lookback, how.lookahead, how.dropout)
     optimizer = torch.optim.Adam(student.parameters(), fused=True)
     total, step, losses = how.epochs * -(-len(lessons.ends) // how.batch_size), 0, []
-    for epoch in range(how.epochs):
-        sum_of_losses = 0.0
-        for ids, heights, mask in _batches(lessons, how, np.random.default_rng([how.seed, epoch])):
-            for group in optimizer.param_groups:
-                group["lr"] = how.learning_rate * (1 - step / total)
-            scores = student(ids, start, mask)
-            loss = splitting_loss(scores, heights, mask)
-            if builder in LEANING:
-                loss = (loss + splitting_loss(gap_scores(scores, mask, builder), heights, mask)) / 2
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            step, sum_of_losses = step + 1, sum_of_losses + loss.item() * len(ids)
-            progress(len(ids))
-        losses.append(sum_of_losses / len(lessons.ends))
-    return losses
+    with counting(title, how.epochs * len(lessons.ends), quiet) as progress:
+        for epoch in range(how.epochs):
+            sum_of_losses = 0.0
+            for ids, targets, mask in _batches(lessons, how, np.random.default_rng([how.seed, epoch])):
+                for group in optimizer.param_groups:
+                    group["lr"] = how.learning_rate * (1 - step / total)
+                loss = loss_of(student(ids, parser.vocabulary.start, mask), targets, mask)
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+                step, sum_of_losses = step + 1, sum_of_losses + loss.item() * len(ids)
+                progress(len(ids))
+            losses.append(sum_of_losses / len(lessons.ends))
+    return student.eval(), losses
+
+
+def _loss_through(builder: Builder) -> Loss:
+    """What teaches trees that are built so: half of it without the lean, if there is one."""
+
+    def loss(scores: Tensor, heights: Tensor, mask: Tensor) -> Tensor:
+        plain = splitting_loss(scores, heights, mask)
+        if builder not in LEANING:
+            return plain
+        return (plain + splitting_loss(gap_scores(scores, mask, builder), heights, mask)) / 2
+
+    return loss
 
 
 @torch.no_grad()
 def _agreement(student: Student, lessons: Lessons, how: StudentConfig, start: int, builder: Builder) -> float:
     """The share of the crowd's constituents, of two words or more, that the student's trees have."""
-    student.eval()
     same = total = 0
     for ids, heights, mask in _batches(lessons, how, None):
         for row, target, own in zip(student(ids, start, mask).numpy(), heights.numpy(), mask.numpy(), strict=True):
@@ -165,7 +182,6 @@ def _agreement(student: Student, lessons: Lessons, how: StudentConfig, start: in
 @torch.no_grad()
 def _spread(student: Student, lessons: Lessons, how: StudentConfig, start: int) -> float:
     """The standard deviation of a student's scores."""
-    student.eval()
     batches = ((student(ids, start, mask), mask) for ids, _, mask in _batches(lessons, how, None))
     return standard_deviation(
         row[own].double().numpy() for rows, mask in batches for row, own in zip(rows, mask, strict=True)
@@ -189,12 +205,12 @@ model of the first of them.
 def _batches(
     lessons: Lessons, how: StudentConfig, random: np.random.Generator | None
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Words, heights and mask (B, T) of some sentences at a time."""
+    """Words, targets and mask (B, T) of some sentences at a time."""
     begins = np.concatenate([[0], lessons.ends[:-1]])
     lengths = lessons.ends - begins
     for chosen in alike_in_length(lengths, how.batch_size, random):
         columns = np.arange(lengths[chosen].max())
         mask = columns < lengths[chosen, None]  # (B, T)
         places = np.where(mask, begins[chosen, None] + columns, 0)
-        ids, heights = lessons.ids[places].astype(np.int64), lessons.heights[places]
-        yield torch.from_numpy(ids), torch.from_numpy(heights), torch.from_numpy(mask)
+        ids, targets = lessons.ids[places].astype(np.int64), lessons.targets[places]
+        yield torch.from_numpy(ids), torch.from_numpy(targets), torch.from_numpy(mask)

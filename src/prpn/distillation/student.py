@@ -82,6 +82,13 @@ def splitting_loss(scores: Tensor, heights: Tensor, mask: Tensor) -> Tensor:
     return F.softplus(differences).sum() / max(1, len(differences))
 
 
+def mark_loss(scores: Tensor, marks: Tensor, mask: Tensor) -> Tensor:
+    """The mean cross-entropy of log odds (B, T) that a mark stands before a word; before the first one none can."""
+    counted = mask.clone()
+    counted[:, 0] = False
+    return F.binary_cross_entropy_with_logits(scores[counted], marks[counted])
+
+
 def _highest_between(heights: Tensor) -> Tensor:
     """The largest of heights (B, T) from i to j, both included, for every i and j."""
     size = heights.shape[1]

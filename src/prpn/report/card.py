@@ -1,10 +1,9 @@
 """The numbers on the card of the embedded model, made from `results/embedded/`.
 
-seedling-SEED.json      how each model was trained of which the best became teachers, as `prpn train` leaves it
-teacher-SEED.json       how each teacher went on from there
-student.json            how the student was taught, as `prpn distill` leaves it
-TREEBANK-BUILDER.json   what `prpn evaluate TREEBANK --model english --builder BUILDER --json` prints;
-                        TREEBANK10-BUILDER.json with `--max-words 10`
+[KIND-]teacher-SEED.json   how each teacher was trained, as `prpn train` leaves it
+student.json               how the student was, as `prpn distill` leaves it
+TREEBANK-BUILDER.json      what `prpn evaluate TREEBANK --model english --builder BUILDER --json` prints;
+                           TREEBANK10-BUILDER.json with `--max-words 10`
 """
 
 from __future__ import annotations
@@ -28,25 +27,18 @@ Record = dict[str, Any]
 
 def facts_table(results: Path) -> str:
     """What the model is made of, and what each step of making it took."""
-    seedlings, teachers = _records(results, "seedling-*"), _records(results, "teacher-*")
-    student, data = _record(results, "student"), next(iter(teachers.values()))["data"]
+    teachers, student = _records(results, "*teacher-*"), _record(results, "student")
+    first = next(iter(teachers.values()))
+    data, seconds = first["data"], sum(record["seconds"] for record in teachers.values())
     rows = {
         "text": f"{data['training']['tokens']:,} tokens, SHA-256 `{data['training']['sha256'][:16]}…`",
         "vocabulary": f"{data['vocabulary']:,} words and classes of unknown words",
-        "first steps": _trained(seedlings),
-        "teachers": _trained(teachers),
-        "student": f"learned from {student['sentences']:,} sentences in {time_words(student['seconds'])}; finds "
-        f"{student['agreement']:.1%} of its teachers' constituents in others",
+        "teachers": f"{', '.join(teachers)}: {first['steps']:,} steps each, {time_words(seconds)} together",
+        "their held-out perplexity": ", ".join(f"{_perplexity(record):.2f}" for record in teachers.values()),
+        "student": f"learned from {student['sentences']:,} sentences and {student['teachers']} of them, in "
+        f"{time_words(student['seconds'])}; finds {student['agreement']:.1%} of their constituents in others",
     }
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {words} |" for name, words in rows.items())])
-
-
-def _trained(runs: dict[str, Record]) -> str:
-    """Names, budget and outcome of some runs of one kind."""
-    steps = next(iter(runs.values()))["steps"]
-    seconds = sum(record["seconds"] for record in runs.values())
-    perplexities = ", ".join(f"{_perplexity(record):.2f}" for record in runs.values())
-    return f"{', '.join(runs)}: {steps:,} steps each, {time_words(seconds)} together; held-out perplexity {perplexities}"
 
 
 def scores_tables(results: Path) -> str:

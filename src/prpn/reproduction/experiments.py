@@ -54,14 +54,12 @@ class TrainedSystem:
     """Whether histories of an n-gram stop at `</s>`."""
     cache: bool = False
     """Whether a unigram cache, tuned on the validation text, is mixed in."""
-    begins_with: str = ""
-    """The system, named before it, whose model of the same seed it goes on from."""
     punctuation: bool = True
     """Whether a model reads the punctuation of the texts it is trained and chosen by."""
     taught_by: tuple[str, ...] = ()
     """The systems whose models, one a seed, parse the training text together."""
     best: int = 0
-    """How many of the models it begins with, or is taught by: those that raw text speaks for; 0: all."""
+    """How many of these: those that raw text speaks for; 0: all."""
     student: dict[str, Any] = field(default_factory=dict)
     """How a student is made: fields of `prpn.distillation.StudentConfig`."""
 
@@ -127,10 +125,6 @@ class Experiment:
     seeds: tuple[int, ...] = ()
     files: dict[Role, FileNeeded] = field(default_factory=dict)
     systems: dict[str, TrainedSystem] = field(default_factory=dict)
-
-    def models_of(self, system: str) -> int:
-        """How many models of a system there are."""
-        return self.systems[system].best or len(self.seeds)
 
     @property
     def command(self) -> str:

@@ -84,11 +84,7 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
         if system.taught_by:
             made = [_taught(experiment, name, system, trained, files, options)]
         else:
-            made = list(
-                _train_all(
-                    experiment, name, system, files, _with_best_seeds(experiment, system, trained, files, options)
-                )
-            )
+            made = list(_train_all(experiment, name, system, files, options))
         for each in made:
             trained.setdefault(name, []).append(each)
             seed = int(each.seed) if each.seed.isdigit() else None
@@ -117,8 +113,8 @@ def _train_all(
 ) -> Iterable[_Trained]:
     own = [figure for figure in experiment.figures if figure.system == name]
     wanted = {(figure.on, figure.cache) for figure in own if not figure.is_of_trees}
-    followed = {other for each in experiment.systems.values() for other in (*each.taught_by, each.begins_with)}
-    parses = name in followed or any(figure.is_of_trees for figure in own)
+    taught = {teacher for each in experiment.systems.values() for teacher in each.taught_by}
+    parses = name in taught or any(figure.is_of_trees for figure in own)
     if not system.is_model:
         yield _counted(experiment, system, files, options.quiet)
         return
@@ -134,7 +130,6 @@ def _train_all(
             texts=training,
             validation=held_out,
             tokenized=tokenized or training != _names(files, "training"),  # what was written anew is split
-            initial=_home(experiment, system.begins_with, seed, options) if system.begins_with else None,
             resume=options.resume,
             device=options.device,
             quiet=options.quiet,
@@ -204,22 +199,6 @@ def _taught(
         )
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
     return _Trained(seeds, Scores(), Parser.load(folder), None, record["seconds"], best_first)
-
-
-def _with_best_seeds(
-    experiment: Experiment,
-    system: TrainedSystem,
-    trained: Mapping[str, Sequence[_Trained]],
-    files: Mapping[Role, FoundFile],
-    options: Options,
-) -> Options:
-    """Only those seeds with which the system that it begins with did best."""
-    if not system.begins_with:
-        return options
-    models = {each.seed: each for each in trained[system.begins_with]}
-    return replace(
-        options, seeds=[int(seed) for seed in _best_judged(models, files, system.best, experiment.tokenized)]
-    )
 
 
 def _best_judged(
