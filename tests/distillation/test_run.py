@@ -43,7 +43,7 @@ def test_lessons_are_the_heights_of_mean_distances_and_expected_marks(text: str)
         found = [parser.scores([words])[0] / parser.scale for parser in parsers]
         together = [(a + b + c) / 3 for a, b, c in zip(*found, strict=True)]
         odds = iter(marks.scores([[word for word in words if word not in ",."]])[0].tolist())
-        expected = [0.0 if word in ",." else 6 / (1 + math.exp(-next(odds))) for word in words]
+        expected = [0.0 if word in ",." else 4 / (1 + math.exp(-next(odds))) for word in words]
         higher_one_of_two = [together[0], *map(max, together[:-1], together[1:])]  # as `paper` splits
         scores = [one + other for one, other in zip(higher_one_of_two, expected, strict=True)]
         tree = Tree.from_brackets(brackets(at_marks_first(words, scores, ",.")))
