@@ -19,6 +19,7 @@ from prpn.reproduction.experiments import load_experiments
 from prpn.reproduction.paper import load_tables
 from prpn.reproduction.recorded import read_recorded
 from prpn.text.files import first_sentences
+from prpn.trees.from_distances import LEANING
 from prpn.trees.judgement import judge
 from tests.cli.command import Command, assert_refused
 from tests.training.tiny import toml, write_text
@@ -39,19 +40,13 @@ source = "made by this test"
 then = ["validation"]
 [files.half]
 names = ["small.trees", "small_?.mrg"]
-half = "odd"
+half = "even"
 what = "every second tree"
 source = "made by this test"
 [files.words]
 names = ["small.trees", "small_?.mrg"]
 words = true
 what = "their words"
-source = "made by this test"
-[files.marked]
-names = ["small.trees", "small_?.mrg"]
-words = true
-punctuation = true
-what = "their words and marks"
 source = "made by this test"
 [files.treebank]
 names = ["small.trees", "small_?.mrg"]
@@ -96,25 +91,27 @@ bare = {{ recipe = "{recipe}", set = ["training.steps=2"], punctuation = false }
 student = {{ taught_by = ["teacher"], best = 1, student = {{ channels = 4, epochs = 1 }} }}
 
 [experiments.words]
-sentence = "A model of the words of trees."
+sentence = "A model of the words of trees, and its student."
 budget = "a step"
 tokenized = true
 seeds = [1]
 records = ["reproduced/words"]
-files = {{ training = "words", judging = "marked", trees = "treebank" }}
+files = {{ training = "words", trees = "treebank" }}
 figures = [
   {{ system = "model", measure = "f1", on = "trees", protocol = "kim", spread = 0.1 }},
   {{ system = "model", measure = "f1", on = "trees", protocol = "kim", builder = "unbiased", spread = 0.1 }},
   {{ system = "model", measure = "f1", on = "trees", protocol = "kim", builder = "right-leaning", spread = 0.1 }},
   {{ system = "model", measure = "f1", on = "trees", protocol = "kim", builder = "left-leaning", spread = 0.1 }},
   {{ system = "model", measure = "f1", on = "trees", protocol = "kim", builder = "judged", spread = 0.1 }},
+  {{ system = "student", measure = "f1", on = "trees", protocol = "kim", builder = "judged", spread = 0.1 }},
 ]
 [experiments.words.systems]
 model = {{ recipe = "{recipe}", set = ["training.steps=1", "training.batch_size=1", "text.held_out=0.3"] }}
+student = {{ taught_by = ["model"], best = 1, judged = true, student = {{ channels = 4, epochs = 1 }} }}
 """
 TREES = """\
-(S (NP (DT the) (JJ old) (NN man)) (, ,) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN bench)))))
 (S (NN man) (VB ran))
+(S (NP (DT the) (JJ old) (NN man)) (, ,) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN bench)))))
 """
 
 
@@ -232,7 +229,7 @@ def test_a_crowd_and_its_student(small: Path, prpn: Command) -> None:
 def test_the_words_of_trees_are_a_text(small: Path, prpn: Command) -> None:
     assert run(prpn, small, name="words")["status"] == 0
     (written,) = (small / "runs" / "texts").glob("*.txt")
-    assert written.read_text() == "the old man sat on the bench\nman ran\n" * 2
+    assert written.read_text() == "man ran\nthe old man , sat on the bench\n" * 2
 
 
 def test_each_model_through_its_best_builder(small: Path, prpn: Command) -> None:
@@ -244,6 +241,8 @@ def test_each_model_through_its_best_builder(small: Path, prpn: Command) -> None
     assert best == figures[through]["by_seed"]["1"]
     others = [figure["by_seed"]["1"] for figure in figures.values()]
     assert len(set(others)) > 1, "every builder has the same trees, so that nothing was chosen"
+    student = load(small / "runs" / "words" / "student-1").parser
+    assert student.builder == (judged.best_builder if judged.best_builder in LEANING else "unbiased")
 
 
 def test_every_missing_file_is_named(small: Path, prpn: Command) -> None:

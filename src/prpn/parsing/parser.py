@@ -127,7 +127,7 @@ class Parser:
     def in_standard_units(self, scores: NDArray[Number], wanted_by: str) -> NDArray[Number]:
         """Scores as multiples of their standard deviation."""
         if not self.scale:
-            remedy = "finish its training with --resume, or build with paper or unbiased"
+            remedy = "finish its training with --resume, or build its trees with paper or unbiased"
             raise InputError(self.place, f"{wanted_by} needs the spread of distances, which was not measured", remedy)
         return (scores.astype(np.float32) / np.float32(self.scale)).astype(scores.dtype)
 

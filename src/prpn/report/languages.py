@@ -17,18 +17,17 @@ BASELINES = ("left", "right", "balanced", "upper")
 
 def languages_table(results: Path) -> str:
     """One row a language: mean over seeds ± their standard deviation; in brackets the control."""
-    heads = ("language", *(f"`{builder}`" for builder in get_args(Builder)), "judged", *BASELINES)
+    heads = ("language", *(f"`{builder}`" for builder in get_args(Builder)), "judged", "student", *BASELINES)
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     known, recorded = load_experiments(), gather(results)
     for name in LANGUAGES:
         figures = {(figure.system, figure.builder): figure for figure in known[name].figures}
-        (system,) = known[name].systems
         models = [
-            f"{with_spread(recorded[name], figures[system, builder])} "
+            f"{with_spread(recorded[name], figures['PRPN', builder])} "
             f"({value_words(recorded[name].value(figures['random-distances', builder]), 'f1')})"
             for builder in get_args(Builder)
         ]
-        models.append(with_spread(recorded[name], figures[system, "judged"]))
+        models += [with_spread(recorded[name], figures[system, "judged"]) for system in ("PRPN", "student")]
         others = [value_words(recorded[name].value(figures[baseline, "paper"]), "f1") for baseline in BASELINES]
         rows.append(f"| {' | '.join([name.capitalize(), *models, *others])} |")
     return "\n".join(rows)

@@ -37,9 +37,7 @@ class FileNeeded:
     half: Literal["", "odd", "even"] = ""
     """Which lines of a treebank are scored: all, or every second one."""
     words: bool = False
-    """Whether it is a treebank of which the words alone are read, as a text."""
-    punctuation: bool = False
-    """Whether punctuation is among these words."""
+    """Whether it is a treebank of which words and punctuation alone are read, as a text."""
     then: tuple[FileNeeded, ...] = ()
 
 
@@ -60,6 +58,8 @@ class TrainedSystem:
     """The systems whose models, one a seed, parse the training text together."""
     best: int = 0
     """How many of these: those that raw text speaks for; 0: all."""
+    judged: bool = False
+    """Whether these build trees in the way that raw text speaks for, not in their own."""
     student: dict[str, Any] = field(default_factory=dict)
     """How a student is made: fields of `prpn.distillation.StudentConfig`."""
 
@@ -88,7 +88,7 @@ class Figure:
     """Whether a model is mixed with a continuous cache that was tuned on the validation text."""
     protocol: str = ""
     builder: Builder | Literal["judged"] = "paper"
-    """`judged`: for each model the one that `prpn judge` finds best on the text of the role `judging`."""
+    """`judged`: for each model the one that `prpn judge` finds best."""
     maximum_words: int | None = None
     spread: float = 0.0
     """Relative standard deviation between seeds."""

@@ -166,8 +166,7 @@ def _texts(
 
 def _lines(found: FoundFile, names: Sequence[str]) -> Iterable[str]:
     if found.needed.words:
-        cleaning = Cleaning(keep="all" if found.needed.punctuation else "auto")
-        return (sentence.line for sentence in load_treebank(names, cleaning).counted())
+        return (sentence.line for sentence in load_treebank(names, Cleaning(keep="all")).counted())
     return (line for name in names for _, line in read_lines(name) if isinstance(line, str))
 
 
@@ -183,17 +182,20 @@ def _taught(
     models = {_folder(teacher, each.seed): each for teacher in system.taught_by for each in trained[teacher]}
     chosen = _best_judged(models, files, system.best, experiment.tokenized)
     best_first = sorted(chosen, key=lambda teacher: models[teacher].scores["validation", False]["loss"])
-    parsers = [models[teacher].parser for teacher in best_first]
+    parsers = [parser for teacher in best_first if (parser := models[teacher].parser) is not None]
+    if system.judged:
+        parsers = [_through_best_builder(parser, files, experiment.tokenized) for parser in parsers]
     seeds = "+".join(dict.fromkeys(each.seed for each in models.values()))
     folder = _home(experiment, name, seeds, options)
     how = StudentConfig(**system.student)
     if not (options.resume and _is_taught(folder, len(parsers), how)):
+        texts = _texts(experiment.systems[system.taught_by[0]], experiment.tokenized, files, "training", options)
         distill(
-            [parser for parser in parsers if parser is not None],
-            _names(files, "training"),
+            parsers,
+            texts,
             folder,
             how,
-            tokenized=experiment.tokenized,
+            tokenized=experiment.tokenized or texts != _names(files, "training"),
             language_model=options.out / experiment.name / best_first[0],
             quiet=options.quiet,
         )
@@ -227,8 +229,8 @@ def _through_best_builder(parser: Parser, files: Mapping[Role, FoundFile], token
 
 
 def _sentences_to_judge_by(files: Mapping[Role, FoundFile]) -> list[str]:
-    """Of the text that is there for it; else of the validation or training text."""
-    found = next(files[role] for role in ("judging", "validation", "training") if role in files)
+    """Of the validation text, if there is one, else of the training text."""
+    found = files.get("validation", files["training"])
     return list(islice(_lines(found, [str(path) for path in found.paths]), FIRST_LINES))
 
 
