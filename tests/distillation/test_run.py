@@ -33,7 +33,7 @@ def text(tmp_path: Path) -> str:
 
 
 def test_lessons_are_the_heights_of_mean_distances_and_expected_marks(text: str) -> None:
-    parsers, marks = [random_parser(seed) for seed in (1, 2, 3)], random_parser(4)
+    parsers, marks = [random_parser(seed, scale=seed) for seed in (1, 2, 3)], random_parser(4)
     lessons = tree_lessons([text], parsers, marks.network, "paper", limit=30)
     assert len(lessons.ends) == 30
     lines = [line.split() for line in Path(text).read_text().splitlines()]
@@ -44,6 +44,7 @@ def test_lessons_are_the_heights_of_mean_distances_and_expected_marks(text: str)
         together = [(a + b + c) / 3 for a, b, c in zip(*found, strict=True)]
         odds = iter(marks.scores([[word for word in words if word not in ",."]])[0].tolist())
         expected = [0.0 if word in ",." else 4 / (1 + math.exp(-next(odds))) for word in words]
+        expected[next(place for place, word in enumerate(words) if word not in ",.")] = 0.0  # not taught
         higher_one_of_two = [together[0], *map(max, together[:-1], together[1:])]  # as `paper` splits
         scores = [one + other for one, other in zip(higher_one_of_two, expected, strict=True)]
         tree = Tree.from_brackets(brackets(at_marks_first(words, scores, ",.")))
@@ -68,13 +69,16 @@ def test_marks_are_taken_out_and_taught(tmp_path: Path) -> None:
     assert lessons.ends.tolist() == [6, 9]
 
 
+def test_the_loss_of_marks_leaves_out_first_words_and_padding() -> None:
+    scores, marks = torch.tensor([[9.0, 1.0, -2.0, 9.0]]), torch.tensor([[0.0, 1.0, 0.0, 0.0]])
+    mask = torch.tensor([[True, True, True, False]])
+    expected = (math.log1p(math.exp(-1)) + math.log1p(math.exp(-2))) / 2
+    assert mark_loss(scores, marks, mask).item() == pytest.approx(expected)
+
+
 def test_where_marks_stand_can_be_learned(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("the old man can do\nthe old , man do can\n" * 200)
     parser = random_parser(1)
-    lessons = mark_lessons([str(tmp_path / "text.txt")], parser)
-    scores = torch.zeros(2, 5)
-    targets, mask = torch.from_numpy(lessons.targets[:10].reshape(2, 5)), torch.ones(2, 5, dtype=torch.bool)
-    assert mark_loss(scores, targets, mask).item() == pytest.approx(math.log(2))
     result = distill([parser], [str(tmp_path / "text.txt")], tmp_path / "out", STUDENT, quiet=True)
     assert result["mark_losses"][-1] < 0.05 < result["mark_losses"][0]  # what follows tells them apart
 
@@ -121,7 +125,7 @@ def test_a_crowd_that_leans_has_a_student_that_leans(
     share = sum(map(len, map(set.__and__, wanted, found))) / sum(map(len, wanted))
     assert share == pytest.approx(result["agreement"], abs=0.01)
     assert share > 0.8
-    assert "2 models" in (folder / "README.md").read_text()
+    assert f"{parsers[0].place} and {parsers[1].place}" in (folder / "README.md").read_text()
 
 
 def test_a_student_that_does_not_lean_knows_its_units(text: str, tmp_path: Path) -> None:
@@ -153,8 +157,10 @@ def test_what_cannot_be_learned_from(tmp_path: Path) -> None:
         distill([random_parser()], [str(tmp_path / "short.txt")], tmp_path / "out", quiet=True)
     with pytest.raises(ConfigError, match="nobody to learn from"):
         distill([], [], tmp_path / "out", quiet=True)
-    with pytest.raises(ConfigError, match="read twice"):
+    with pytest.raises(InputError, match="read twice"):
         distill([random_parser()], ["-"], tmp_path / "out", quiet=True)
+    with pytest.raises(InputError, match="was not measured"):
+        distill([random_parser(scale=0)], [str(tmp_path / "short.txt")], tmp_path / "out", quiet=True)
     with pytest.raises(ConfigError, match="sentences = -1"):
         StudentConfig(sentences=-1)
     with pytest.raises(ConfigError, match="lookahead = -1"):

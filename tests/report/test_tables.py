@@ -86,7 +86,13 @@ def write_embedded(folder: Path) -> None:
         teacher = RUN | {"validation": {"perplexity": perplexity}, "recipe": {"training": {"seed": seed}}}
         teacher["data"] = {"training": {"tokens": 1000, "sha256": "0123456789abcdef01"}, "vocabulary": 50}
         (folder / f"teacher-{seed}.json").write_text(json.dumps(teacher))
-    student = {"sentences": 2000, "teachers": 2, "agreement": 0.815, "seconds": 60, "builder": "unbiased"}
+    student = {
+        "sentences": 2000,
+        "teachers": ["teacher-1", "teacher-2"],
+        "agreement": 0.815,
+        "seconds": 60,
+        "builder": "unbiased",
+    }
     (folder / "student.json").write_text(json.dumps(student))
     for builder, f1 in (("paper", 40.0), ("unbiased", 50.0)):
         found = {protocol: FIGURES | {"f1": f1} for protocol in PROTOCOLS}
@@ -137,8 +143,8 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
         "| base |  | 100.00, 110.00 |  | 1,000 | 10 min |",
         "| ema | `model.dropout_locked=true`, `training.average=0.9` | 94.50 | -10.0% | 1,000 | 10 min |",
         "| their held-out perplexity | 120.00, 110.00 |",
-        "| student | learned from 2,000 sentences and 2 of them, in 60 s; finds 81.5% of their "
-        "constituents in others |",
+        "| student | learned from 2,000 sentences and teacher-1 and teacher-2, in 60 s; finds 81.5% of what it "
+        "is taught in others |",
         "**gold.trees, all lengths**: 3 sentences, 9 words",
         f"| right |{' 40.00 (11.0–13.1) |' * 5}",
         f"| english, `paper` |{' 40.00 (11.0–13.1) |' * 5}",

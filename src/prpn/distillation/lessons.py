@@ -8,7 +8,8 @@
 
 Distances tell where constituents open. Marks tell where the larger ones end, and not only those that were written:
 where a mark could stand as well, a sentence can be split. So another network of the student's kind first learns from
-the text where marks stand (`mark_lessons`), and β is what it is worth to split where one certainly would.
+the text where marks stand (`mark_lessons`), and β is what it is worth to split where one certainly would. It then reads
+the same sentences again, so it expects marks a little less where none were written than it would in others.
 
 The builder `unbiased` makes the heights the very same tree again, so a student that gets their order right has it. The
 student reads every second sentence without punctuation and symbols, and learns what is left of its tree: treebanks are
@@ -36,7 +37,7 @@ from prpn.trees.tree import Tree
 
 SENTENCES_AT_ONCE = 1_000
 SHORTEST, LONGEST = 3, 100
-"""Words of a sentence to learn from: two have only one tree, and very long ones are lists."""
+"""Words of a sentence to learn from: two have only one tree, and what very long ones are taught costs their square."""
 WORTH_OF_MARKS = 4.0
 """β, in standard deviations of distances: chosen on the development half of MASC (docs/log.md)."""
 
@@ -115,7 +116,7 @@ def tree_lessons(
 
 
 def _sentences(
-    paths: Sequence[str], parser: Parser, tokenized: bool, progress: Callable[[int], object] = lambda _: None
+    paths: Sequence[str], parser: Parser, tokenized: bool, progress: Callable[[int], object]
 ) -> Iterator[list[str]]:
     for path in paths:
         for _, line in read_lines(path):
@@ -140,7 +141,7 @@ def _crowd_trees(
     while some := list(islice(sentences, SENTENCES_AT_ONCE)):
         found = zip(*(parser.scores(some) for parser in parsers), strict=True)
         for words, scores, expected in zip(some, found, _expected_marks(some, parsers[0], marks), strict=True):
-            units = [parser.in_standard_units(own, "a crowd") for parser, own in zip(parsers, scores, strict=True)]
+            units = [own / parser.scale for parser, own in zip(parsers, scores, strict=True)]
             together: NDArray[np.float64] = np.mean(units, axis=0)
             yield split_at_marks(words, gap_scores(together, builder) + WORTH_OF_MARKS * expected)
 
@@ -155,5 +156,5 @@ def _expected_marks(sentences: Sequence[Sequence[str]], parser: Parser, marks: F
     probabilities = np.split(1 / (1 + np.exp(-odds)), ends[:-1])
     for sentence, places, each in zip(sentences, kept, probabilities, strict=True):
         expected = np.zeros(len(sentence))
-        expected[places] = each
+        expected[places[1:]] = each[1:]  # before the first word a mark splits nothing off, and none was taught
         yield expected

@@ -29,7 +29,6 @@ from prpn.provenance import command, commit
 from prpn.report.progress import counting
 from prpn.text.atomic import replacing
 from prpn.text.batches import alike_in_length
-from prpn.text.files import STANDARD_INPUT
 from prpn.training.checkpoint import write_tensors
 from prpn.training.record import machine
 from prpn.trees.from_distances import LEANING, build
@@ -79,8 +78,13 @@ def distill(
     how, folder, began = how or StudentConfig(), Path(folder), time.monotonic()
     if not parsers:
         raise ConfigError("nobody to learn from: give one parser or more")
-    if STANDARD_INPUT in texts:
-        raise ConfigError(f"--text {STANDARD_INPUT}: what is learned from is read twice; give a file")
+    for parser in parsers:
+        if not parser.scale:
+            cause = "the spread of its distances was not measured"
+            raise InputError(parser.place, cause, "finish its training with --resume, with more held-out text")
+    for text in texts:
+        if not Path(text).is_file():
+            raise InputError(text, "no file that can be read twice", "give text in a file")
     if (folder / CONFIG).exists():
         raise InputError(str(folder), "already holds a model", "choose another --out")
     taught = builder or parsers[0].builder
@@ -89,15 +93,15 @@ def distill(
     torch.manual_seed(how.seed)
     with counting("reading", None, quiet) as progress:
         of_marks = mark_lessons(texts, parsers[0], tokenized=tokenized, limit=how.sentences, progress=progress)
-    student, mark_losses = _taught(parsers[0], of_marks, how, mark_loss, "learning marks", quiet)
-    weights = {name: value.numpy() for name, value in student.state_dict().items()}
-    marks = Folded(weights, vocabulary.start, how.lookahead)
+    of_text, mark_losses = _learned(parsers[0], of_marks, how, mark_loss, "learning marks", quiet)
+    arrays = {name: value.numpy() for name, value in of_text.state_dict().items()}
+    marks = Folded(arrays, vocabulary.start, how.lookahead)
     with counting("parsing", None, quiet) as progress:
         lessons = tree_lessons(
             texts, parsers, marks, builder, tokenized=tokenized, limit=how.sentences, progress=progress
         )
     learned, held_out = lessons.split(how.held_out)
-    student, losses = _taught(parsers[0], learned, how, _loss_through(own), "learning trees", quiet)
+    student, losses = _learned(parsers[0], learned, how, _loss_through(own), "learning trees", quiet)
     agreement = _agreement(student, held_out, how, vocabulary.start, own)
     recipe = parsers[0].recipe
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +109,8 @@ def distill(
     outcome = {
         "command": command(),
         "commit": commit(),
-        "teachers": len(parsers),
+        "teachers": [Path(parser.place).parent.name or parser.place for parser in parsers],
+        "taught_through": taught,
         "sentences": len(lessons.ends),
         "words": len(lessons.ids),
         "mark_losses": mark_losses,
@@ -130,7 +135,7 @@ def distill(
     return {"model": str(folder), **outcome}
 
 
-def _taught(
+def _learned(
     parser: Parser, lessons: Lessons, how: StudentConfig, loss_of: Loss, title: str, quiet: bool
 ) -> tuple[Student, list[float]]:
     """A student, and the mean loss of each epoch. The learning rate falls to nothing over all of them."""
@@ -191,13 +196,13 @@ def _spread(student: Student, lessons: Lessons, how: StudentConfig, start: int) 
 def _card(folder: Path, outcome: Mapping[str, Any]) -> str:
     return f"""# {folder.name}
 
-A parsing network that learned what {outcome["teachers"]} models agree on in raw text (`prpn distill`), and the language
-model of the first of them.
+A parsing network that learned the trees that {" and ".join(outcome["teachers"])} and marks suggest for raw text (`prpn
+distill`), and the language model of the first.
 
 | | |
 |---|---|
 | learned from | {outcome["sentences"]:,} sentences, {outcome["words"]:,} words |
-| finds | {outcome["agreement"]:.1%} of the constituents of their consensus, in other sentences |
+| finds | {outcome["agreement"]:.1%} of the constituents of such trees, in other sentences |
 | builder | `{outcome["builder"]}` |
 """
 

@@ -83,7 +83,7 @@ def splitting_loss(scores: Tensor, heights: Tensor, mask: Tensor) -> Tensor:
 
 
 def mark_loss(scores: Tensor, marks: Tensor, mask: Tensor) -> Tensor:
-    """The mean cross-entropy of log odds (B, T) that a mark stands before a word; before the first one none can."""
+    """The mean cross-entropy of log odds (B, T) that a mark stands before a word, the first one left out."""
     counted = mask.clone()
     counted[:, 0] = False
     return F.binary_cross_entropy_with_logits(scores[counted], marks[counted])

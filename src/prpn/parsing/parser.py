@@ -122,13 +122,11 @@ class Parser:
 
     def in_units(self, scores: NDArray[Number], builder: Builder) -> NDArray[Number]:
         """Scores as a builder wants them."""
-        return self.in_standard_units(scores, builder) if builder in LEANING else scores
-
-    def in_standard_units(self, scores: NDArray[Number], wanted_by: str) -> NDArray[Number]:
-        """Scores as multiples of their standard deviation."""
+        if builder not in LEANING:
+            return scores
         if not self.scale:
-            remedy = "finish its training with --resume, or build its trees with paper or unbiased"
-            raise InputError(self.place, f"{wanted_by} needs the spread of distances, which was not measured", remedy)
+            remedy = "finish its training with --resume, or build with paper or unbiased"
+            raise InputError(self.place, f"{builder} needs the spread of distances, which was not measured", remedy)
         return (scores.astype(np.float32) / np.float32(self.scale)).astype(scores.dtype)
 
     def activated(self, scores: Scores) -> Scores:

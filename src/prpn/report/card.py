@@ -35,8 +35,8 @@ def facts_table(results: Path) -> str:
         "vocabulary": f"{data['vocabulary']:,} words and classes of unknown words",
         "teachers": f"{', '.join(teachers)}: {first['steps']:,} steps each, {time_words(seconds)} together",
         "their held-out perplexity": ", ".join(f"{_perplexity(record):.2f}" for record in teachers.values()),
-        "student": f"learned from {student['sentences']:,} sentences and {student['teachers']} of them, in "
-        f"{time_words(student['seconds'])}; finds {student['agreement']:.1%} of their constituents in others",
+        "student": f"learned from {student['sentences']:,} sentences and {' and '.join(student['teachers'])}, in "
+        f"{time_words(student['seconds'])}; finds {student['agreement']:.1%} of what it is taught in others",
     }
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {words} |" for name, words in rows.items())])
 

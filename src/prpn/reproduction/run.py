@@ -153,7 +153,7 @@ def _texts(
         return names
     tokenizer = Tokenizer(load_recipe(system.recipe).override(system.set).text, tokenized)
     kind = "none" if tokenized else tokenizer.config.tokenizer
-    path = options.out / "texts" / f"{found.sha256 or role}-{kind}{'' if system.punctuation else '-bare'}.txt"
+    path = options.out / "texts" / f"{found.sha256 or role}-{kind}-{'marked' if system.punctuation else 'bare'}.txt"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file, counting(f"writing {path.name}", None, options.quiet) as progress:
@@ -188,7 +188,7 @@ def _taught(
     seeds = "+".join(dict.fromkeys(each.seed for each in models.values()))
     folder = _home(experiment, name, seeds, options)
     how = StudentConfig(**system.student)
-    if not (options.resume and _is_taught(folder, len(parsers), how)):
+    if not (options.resume and _is_taught(folder, best_first, parsers[0].builder, how)):
         texts = _texts(experiment.systems[system.taught_by[0]], experiment.tokenized, files, "training", options)
         distill(
             parsers,
@@ -234,12 +234,13 @@ def _sentences_to_judge_by(files: Mapping[Role, FoundFile]) -> list[str]:
     return list(islice(_lines(found, [str(path) for path in found.paths]), FIRST_LINES))
 
 
-def _is_taught(folder: Path, teachers: int, how: StudentConfig) -> bool:
-    """Whether the folder holds a student of as many teachers that was made in this way."""
+def _is_taught(folder: Path, teachers: Sequence[str], builder: Builder, how: StudentConfig) -> bool:
+    """Whether the folder holds a student of these teachers that was made in this way."""
     if not (folder / CONFIG).is_file():
         return False
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    return bool(record["teachers"] == teachers and record["student"] == asdict(how))
+    made_so = (record["teachers"], record.get("taught_through"), record["student"])
+    return made_so == (list(teachers), builder, asdict(how))
 
 
 def _home(experiment: Experiment, system: str, seed: int | str, options: Options) -> Path:
