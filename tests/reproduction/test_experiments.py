@@ -7,11 +7,12 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import get_args
 
 import pytest
 
 from prpn.baselines.trees import baselines
-from prpn.config import SECTIONS
+from prpn.config import SECTIONS, Builder
 from prpn.distillation.run import StudentConfig
 from prpn.reproduction.experiments import Experiment, Figure, beside, experiment_named, load_experiments
 from prpn.reproduction.package import data_file
@@ -34,6 +35,7 @@ def test_figures_have_what_they_need(experiment: Experiment) -> None:
         assert system or figure.system in baselines("paper")
         assert figure.is_of_trees == (figure.measure == "f1") == bool(figure.protocol)
         assert figure.on in experiment.files or figure.on == "validation"
+        assert system or figure.builder in get_args(Builder)
         assert (figure.spread > 0) == (system is not None and not system.order)
         assert not figure.cache or (system is not None and system.is_model and "validation" in experiment.files)
     for system in experiment.systems.values():

@@ -41,5 +41,7 @@ def test_a_model_is_judged_through_every_builder() -> None:
     assert set(found.random_distances) == {"paper", "unbiased"}
     parser.scale = 0.0  # never measured
     assert judge(parser, ["", "w , x y z"], ["unbiased", "right-leaning"]).model.keys() == {"unbiased"}
+    with pytest.raises(InputError, match="judged through left-leaning: the spread"):
+        judge(parser, ["w , x y z"], ["left-leaning"])
     with pytest.raises(InputError, match="no part of a sentence is set off"):
         judge(parser, ["no marks at all"], ["paper"])

@@ -36,14 +36,14 @@ def distill(
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Teach one fast parser what several agree on: the accuracy of the crowd at the cost of one.
+    """Teach one fast parser what several models and the marks of raw text say: a crowd at the cost of one.
 
     The models read raw text; a network like a model's parsing network, which may also look ahead, learns the trees of
     their mean distances. These are split beside marks first, and rather where a mark could stand, which another such
     network learns from the same text. No treebank takes part. The student reads every second sentence without its
-    punctuation. The folder parses as any other (`prpn parse`, `prpn
-    evaluate`), through the same builder if that leans, else `unbiased`. It has the vocabulary of the first model, whose
-    language model comes along (`prpn perplexity`, `prpn generate`).
+    punctuation. The folder parses as any other (`prpn parse`, `prpn evaluate`), through the same builder if that leans,
+    else `unbiased`. It has the vocabulary of the first model, whose language model comes along (`prpn perplexity`,
+    `prpn generate`).
 
     Models that learned nothing, or the opposite, spoil the mean: `prpn judge` finds them without trees.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, get_args
@@ -28,7 +29,7 @@ def judge(
     lines: Annotated[int, typer.Option(metavar="N", min=1, help="Read the first N lines alone.")] = FIRST_LINES,
     tokenized: Tokenized = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Write the best builder into each model's folder as its own.")
+        bool, typer.Option("--keep", help="Write the best builder, or the one given, into each model's folder.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -36,12 +37,13 @@ def judge(
 
     Punctuation and symbols are taken out of each sentence, and the model parses the words that are left. The figure is
     the share of the **stretches**, the words that stood between two marks, that are constituents of its tree. Of
-    several models of a language, or several builders, take the one with the largest share; no annotation is needed.
+    several models of a language take the one with the largest share through `unbiased`, which gives nothing away; then
+    the builder with the largest share. No annotation is needed.
 
     Beside it: the same for random distances through the same builder, which tells whether the model has any part in it,
     and for right and left branching, which have the last or the first stretch of a sentence for nothing.
 
-    With `--keep` every model is parsed through its best builder from then on, unless another is asked for.
+    With `--keep` a model parses through its best builder from then on, unless another is asked for.
 
     Example: `prpn judge my.txt -m runs/seed1 -m runs/seed2 -m runs/seed3`
     """
@@ -72,8 +74,12 @@ def judge(
     if keep:
         for name, folder in folders.items():
             save_recipe(parsers[name].through(found[name].best_builder).recipe, folder / CONFIG)
+            print(f"{name} now builds with {found[name].best_builder}", file=sys.stderr)
     if as_json:
-        rows = {name: asdict(each) | {"held_out_loss": held_out_loss(folders[name])} for name, each in found.items()}
+        rows = {
+            name: asdict(each) | {"best_builder": each.best_builder, "held_out_loss": held_out_loss(folders[name])}
+            for name, each in found.items()
+        }
         print_json(
             {
                 "text": file,

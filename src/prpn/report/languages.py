@@ -11,12 +11,12 @@ from prpn.reproduction.experiments import load_experiments
 from prpn.reproduction.recorded import gather
 
 LANGUAGES = ("icelandic", "faroese", "japanese")
-"""Experiments with one system each."""
+"""Experiments with models and a student of one of them."""
 BASELINES = ("left", "right", "balanced", "upper")
 
 
 def languages_table(results: Path) -> str:
-    """One row a language: mean over seeds ± their standard deviation; in brackets the control."""
+    """One row a language: mean over seeds ± their standard deviation; in brackets the control; then one student."""
     heads = ("language", *(f"`{builder}`" for builder in get_args(Builder)), "judged", "student", *BASELINES)
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     known, recorded = load_experiments(), gather(results)
@@ -27,7 +27,8 @@ def languages_table(results: Path) -> str:
             f"({value_words(recorded[name].value(figures['random-distances', builder]), 'f1')})"
             for builder in get_args(Builder)
         ]
-        models += [with_spread(recorded[name], figures[system, "judged"]) for system in ("PRPN", "student")]
+        chosen = (figures["PRPN", "judged"], figures["student", "own"])
+        models += [with_spread(recorded[name], figure) for figure in chosen]
         others = [value_words(recorded[name].value(figures[baseline, "paper"]), "f1") for baseline in BASELINES]
         rows.append(f"| {' | '.join([name.capitalize(), *models, *others])} |")
     return "\n".join(rows)

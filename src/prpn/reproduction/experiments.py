@@ -59,7 +59,7 @@ class TrainedSystem:
     best: int = 0
     """How many of these: those that raw text speaks for; 0: all."""
     judged: bool = False
-    """Whether these build trees in the way that raw text speaks for, not in their own."""
+    """Whether the first of these builds the trees in the way that raw text speaks for, not in its own."""
     student: dict[str, Any] = field(default_factory=dict)
     """How a student is made: fields of `prpn.distillation.StudentConfig`."""
 
@@ -87,8 +87,8 @@ class Figure:
     cache: bool = False
     """Whether a model is mixed with a continuous cache that was tuned on the validation text."""
     protocol: str = ""
-    builder: Builder | Literal["judged"] = "paper"
-    """`judged`: for each model the one that `prpn judge` finds best."""
+    builder: Builder | Literal["judged", "own"] = "paper"
+    """`judged`: for each model the one that `prpn judge` finds best; `own`: the one that it has."""
     maximum_words: int | None = None
     spread: float = 0.0
     """Relative standard deviation between seeds."""

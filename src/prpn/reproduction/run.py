@@ -35,7 +35,7 @@ from prpn.training.record import finished_run, score_json
 from prpn.training.run import train, usable_device
 from prpn.trees.cleaning import Cleaning, Treebank, load_treebank
 from prpn.trees.evaluation import evaluate_parsers
-from prpn.trees.judgement import judge
+from prpn.trees.judgement import Judgement, judge
 from prpn.trees.protocols import protocols_named
 from prpn.trees.punctuation import is_spoken
 
@@ -80,6 +80,8 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
     """Train every system, then measure every figure."""
     outcome = Outcome()
     trained: dict[str, list[_Trained]] = {}
+    judged: dict[str, Builder] = {}
+    through_best = {figure.system for figure in experiment.figures if figure.builder == "judged"}
     for name, system in experiment.systems.items():
         if system.taught_by:
             made = [_taught(experiment, name, system, trained, files, options)]
@@ -88,15 +90,19 @@ def run_experiment(experiment: Experiment, files: Mapping[Role, FoundFile], opti
         for each in made:
             trained.setdefault(name, []).append(each)
             seed = int(each.seed) if each.seed.isdigit() else None
-            run = {"system": name, "seed": seed, "steps": each.steps, "seconds": each.seconds}
-            outcome.runs.append(run | ({"taught_by": list(each.taught_by)} if each.taught_by else {}))
+            run: dict[str, Any] = {"system": name, "seed": seed, "steps": each.steps, "seconds": each.seconds}
+            if each.taught_by:
+                run["taught_by"] = list(each.taught_by)
+            if name in through_best and each.parser is not None:
+                run["judged"] = judged[_label(name, each)] = _best_builder(each.parser, files, experiment.tokenized)
+            outcome.runs.append(run)
     for figure in experiment.figures:
         if not figure.is_of_trees:
             outcome.figures[figure.label] = {
                 each.seed: each.scores[figure.on, figure.cache][figure.measure] for each in trained[figure.system]
             }
     began = time.monotonic()
-    if of_trees := _tree_figures(experiment, files, trained, options.quiet):
+    if of_trees := _tree_figures(experiment, files, trained, judged, options.quiet):
         outcome.figures |= of_trees
         seconds = round(time.monotonic() - began, 1)
         outcome.runs.append({"system": "scoring trees", "seed": None, "steps": None, "seconds": seconds})
@@ -184,7 +190,7 @@ def _taught(
     best_first = sorted(chosen, key=lambda teacher: models[teacher].scores["validation", False]["loss"])
     parsers = [parser for teacher in best_first if (parser := models[teacher].parser) is not None]
     if system.judged:
-        parsers = [_through_best_builder(parser, files, experiment.tokenized) for parser in parsers]
+        parsers[0] = parsers[0].through(_best_builder(parsers[0], files, experiment.tokenized))
     seeds = "+".join(dict.fromkeys(each.seed for each in models.values()))
     folder = _home(experiment, name, seeds, options)
     how = StudentConfig(**system.student)
@@ -212,26 +218,29 @@ def _best_judged(
     """
     if not number:
         return list(models)
-    sentences = _sentences_to_judge_by(files)
 
     def share(name: str) -> float:
         parser = models[name].parser
         assert parser is not None
-        return judge(parser, sentences, ["unbiased"], tokenized).model["unbiased"]
+        return _judged(parser, ["unbiased"], files, tokenized).model["unbiased"]
 
     best = sorted(models, key=share, reverse=True)[:number]
     return [name for name in models if name in best]
 
 
-def _through_best_builder(parser: Parser, files: Mapping[Role, FoundFile], tokenized: bool) -> Parser:
-    """The same parser, its own builder now the one whose trees keep most stretches together."""
-    return parser.through(judge(parser, _sentences_to_judge_by(files), get_args(Builder), tokenized).best_builder)
+def _best_builder(parser: Parser, files: Mapping[Role, FoundFile], tokenized: bool) -> Builder:
+    """The builder whose trees keep most stretches together."""
+    return _judged(parser, get_args(Builder), files, tokenized).best_builder
 
 
-def _sentences_to_judge_by(files: Mapping[Role, FoundFile]) -> list[str]:
-    """Of the validation text, if there is one, else of the training text."""
-    found = files.get("validation", files["training"])
-    return list(islice(_lines(found, [str(path) for path in found.paths]), FIRST_LINES))
+def _judged(
+    parser: Parser, builders: Sequence[Builder], files: Mapping[Role, FoundFile], tokenized: bool
+) -> Judgement:  # fmt: skip
+    """Judge by the validation text, if there is one, else by the training text."""
+    role = "validation" if "validation" in files else "training"
+    found, names = files[role], _names(files, role)
+    sentences = islice(_lines(found, names), FIRST_LINES)
+    return judge(parser, sentences, builders, tokenized or found.needed.words, ", ".join(names))
 
 
 def _is_taught(folder: Path, teachers: Sequence[str], builder: Builder, how: StudentConfig) -> bool:
@@ -312,6 +321,7 @@ def _tree_figures(
     experiment: Experiment,
     files: Mapping[Role, FoundFile],
     trained: Mapping[str, Sequence[_Trained]],
+    judged: Mapping[str, Builder],
     quiet: bool,
 ) -> dict[str, dict[str, float]]:
     """Score trees once for each builder and length; several protocols come out at once."""
@@ -323,22 +333,26 @@ def _tree_figures(
     for (role, builder, maximum), figures in groups.items():
         treebank = _treebank(files[role], maximum)
         parsers = {
-            f"{name} {each.seed}": each.parser
+            _label(name, each): each.parser
             for name in dict.fromkeys(figure.system for figure in figures)
             for each in trained.get(name, ())
             if each.parser is not None
         }
         if builder == "judged":
-            parsers = {name: _through_best_builder(each, files, experiment.tokenized) for name, each in parsers.items()}
+            parsers = {name: each.through(judged[name]) for name, each in parsers.items()}
         protocols = protocols_named(list(dict.fromkeys(figure.protocol for figure in figures)))
         with counting("scoring trees", None, quiet) as progress:
-            fixed = None if builder == "judged" else builder
+            fixed = None if builder in ("judged", "own") else builder
             result = evaluate_parsers(treebank, parsers, protocols, fixed, progress=progress)
         for figure in figures:
-            seeds = {each.seed: f"{figure.system} {each.seed}" for each in trained.get(figure.system, ())}
+            seeds = {each.seed: _label(figure.system, each) for each in trained.get(figure.system, ())}
             names = seeds or {NO_SEED: figure.system}
             found[figure.label] = {seed: result.systems[name][figure.protocol].f1 for seed, name in names.items()}
     return found
+
+
+def _label(system: str, trained: _Trained) -> str:
+    return f"{system} {trained.seed}"
 
 
 def _treebank(file: FoundFile, maximum: int | None) -> Treebank:

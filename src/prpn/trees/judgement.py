@@ -87,6 +87,9 @@ def judge(
         raise InputError(place, "no part of a sentence is set off by marks", "give text with its commas")
     words = [one.words for one in sentences]
     usable = [builder for builder in builders if parser.scale or builder not in LEANING]
+    if not usable:
+        cause = f"cannot be judged through {' and '.join(builders)}: the spread of its distances was not measured"
+        raise InputError(parser.place, cause, "finish its training with --resume")
     return Judgement(
         len(sentences),
         sum(len(one.stretches) for one in sentences),
