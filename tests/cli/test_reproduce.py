@@ -106,8 +106,14 @@ figures = [
   {{ system = "student", measure = "f1", on = "trees", protocol = "kim", builder = "own", spread = 0.1 }},
 ]
 [experiments.words.systems]
-model = {{ recipe = "{recipe}", set = ["training.steps=1", "training.batch_size=1", "text.held_out=0.3"] }}
-student = {{ taught_by = ["model"], best = 1, judged = true, student = {{ channels = 4, epochs = 1 }} }}
+[experiments.words.systems.model]
+recipe = "{recipe}"
+set = ["training.steps=1", "training.batch_size=1", "text.held_out=0.3", "model.builder=right-leaning"]
+[experiments.words.systems.student]
+taught_by = ["model"]
+best = 1
+judged = true
+student = {{ channels = 4, epochs = 1 }}
 """
 TREES = """\
 (S (NN man) (VB ran))
@@ -237,7 +243,7 @@ def test_each_model_through_its_best_builder(small: Path, prpn: Command) -> None
     figures = {name: figure for name, figure in result["figures"].items() if name.startswith("model")}
     parser = load(small / "runs" / "words" / "model-1").parser
     judged = judge(parser, ["the old man , sat on the bench", "man ran"], get_args(Builder), tokenized=True)
-    assert result["runs"][0]["judged"] == judged.best_builder
+    assert result["runs"][0]["judged"] == judged.best_builder != parser.builder
     best = figures["model: F1 under kim, judged, trees"]["by_seed"]["1"]
     through = f"model: F1 under kim, {judged.best_builder}, trees".replace(" paper,", "")
     assert best == figures[through]["by_seed"]["1"]
