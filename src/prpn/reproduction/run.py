@@ -214,7 +214,8 @@ def _best_judged(
 ) -> list[str]:  # fmt: skip
     """As many of the models as said whose trees keep most stretches together; 0: all, unjudged.
 
-    Through `unbiased`, which gives nothing away: so it follows F1 best (docs/evaluation.md).
+    Through `unbiased`, which gives nothing away: of what a model tells by itself that follows F1 best
+    (docs/evaluation.md).
     """
     if not number:
         return list(models)
