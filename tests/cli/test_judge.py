@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 from pathlib import Path
 from shutil import copytree
+
+import pytest
 
 from prpn.embedded import model_folder
 from prpn.parsing.parser import Parser
@@ -46,6 +49,18 @@ def test_the_best_builder_is_kept(prpn: Command, tmp_path: Path) -> None:
     assert prpn("parse", tmp_path / "text.txt", "-m", model).out == (
         prpn("parse", tmp_path / "text.txt", "--builder", best).out
     )
+
+
+def test_a_folder_that_cannot_be_changed(prpn: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    copytree(model_folder("english"), tmp_path / "mine")
+
+    def read_only(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("prpn.config.save_recipe", read_only)
+    refused = prpn("judge", tmp_path / "text.txt", "-m", tmp_path / "mine", "--keep")
+    assert_refused(refused, 1, "mine: cannot be changed", "without --keep")
 
 
 def test_refusals(prpn: Command, tmp_path: Path) -> None:

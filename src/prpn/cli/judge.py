@@ -12,7 +12,7 @@ import typer
 from prpn.cli.options import EMBEDDED, Json, Tokenized, app, print_json
 from prpn.cli.trees import short_names
 from prpn.config import Builder
-from prpn.errors import ConfigError
+from prpn.errors import ConfigError, InputError
 from prpn.text.files import FIRST_LINES
 
 
@@ -73,7 +73,10 @@ def judge(
             progress(1)
     if keep:
         for name, folder in folders.items():
-            save_recipe(parsers[name].through(found[name].best_builder).recipe, folder / CONFIG)
+            try:
+                save_recipe(parsers[name].through(found[name].best_builder).recipe, folder / CONFIG)
+            except OSError as error:
+                raise InputError(str(folder), f"cannot be changed ({error.strerror})", "judge without --keep") from None
             print(f"{name} now builds with {found[name].best_builder}", file=sys.stderr)
     if as_json:
         rows = {
