@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
@@ -24,20 +24,18 @@ from prpn.pretrained import load
 from prpn.report.progress import counting
 from prpn.reproduction.experiments import NO_SEED, Experiment, Figure, Role, TrainedSystem
 from prpn.reproduction.files import FoundFile
-from prpn.text.atomic import replacing
+from prpn.reproduction.reading import lines_of, name_of, names_of, texts_of, treebank_of
 from prpn.text.cache import default_cache
 from prpn.text.corpus import Corpus, encode
-from prpn.text.files import FIRST_LINES, read_lines
+from prpn.text.files import FIRST_LINES
 from prpn.text.tokenizer import Tokenizer
 from prpn.training.data import prepare
 from prpn.training.evaluate import LanguageScore
 from prpn.training.record import finished_run, score_json
 from prpn.training.run import train, usable_device
-from prpn.trees.cleaning import Cleaning, Treebank, load_treebank
 from prpn.trees.evaluation import evaluate_parsers
 from prpn.trees.judgement import Judgement, judge
 from prpn.trees.protocols import protocols_named
-from prpn.trees.punctuation import is_spoken
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,9 @@ def _train_all(
         yield _counted(experiment, system, files, options.quiet)
         return
     tokenized = experiment.tokenized
-    training, validation = (_texts(system, tokenized, files, role, options) for role in ("training", "validation"))
+    training, validation = (
+        texts_of(system, tokenized, files, role, options.out, options.quiet) for role in ("training", "validation")
+    )
     held_out = next(iter(validation), None)
     for seed in options.seeds:
         folder = _home(experiment, name, seed, options)
@@ -135,7 +135,7 @@ def _train_all(
             folder,
             texts=training,
             validation=held_out,
-            tokenized=tokenized or training != _names(files, "training"),  # what was written anew is split
+            tokenized=tokenized or training != names_of(files, "training"),  # what was written anew is split
             resume=options.resume,
             device=options.device,
             quiet=options.quiet,
@@ -146,34 +146,6 @@ def _train_all(
             scores |= _scores_of(folder, files, cached, experiment.tokenized, options)
         parser = Parser.load(folder) if parses else None
         yield _Trained(str(seed), scores, parser, result["steps"], result["seconds"])
-
-
-def _texts(
-    system: TrainedSystem, tokenized: bool, files: Mapping[Role, FoundFile], role: Role, options: Options
-) -> list[str]:
-    """The files of a text as a system reads it: trees as their words, and without punctuation if it reads none."""
-    if role not in files:
-        return []
-    found, names = files[role], _names(files, role)
-    if system.punctuation and not found.needed.words:
-        return names
-    tokenizer = Tokenizer(load_recipe(system.recipe).override(system.set).text, tokenized)
-    kind = "none" if tokenized else tokenizer.config.tokenizer
-    path = options.out / "texts" / f"{found.sha256 or role}-{kind}-{'marked' if system.punctuation else 'bare'}.txt"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file, counting(f"writing {path.name}", None, options.quiet) as progress:
-            for line in _lines(found, names):
-                words = [word for word in tokenizer.words(line) if system.punctuation or is_spoken(word)]
-                file.write((" ".join(words) + "\n").encode())
-                progress(1)
-    return [str(path)]
-
-
-def _lines(found: FoundFile, names: Sequence[str]) -> Iterable[str]:
-    if found.needed.words:
-        return (sentence.line for sentence in load_treebank(names, Cleaning(keep="all")).counted())
-    return (line for name in names for _, line in read_lines(name) if isinstance(line, str))
 
 
 def _taught(
@@ -195,13 +167,15 @@ def _taught(
     folder = _home(experiment, name, seeds, options)
     how = StudentConfig(**system.student)
     if not (options.resume and _is_taught(folder, best_first, parsers[0].builder, how)):
-        texts = _texts(experiment.systems[system.taught_by[0]], experiment.tokenized, files, "training", options)
+        texts = texts_of(
+            experiment.systems[system.taught_by[0]], experiment.tokenized, files, "training", options.out, options.quiet
+        )
         distill(
             parsers,
             texts,
             folder,
             how,
-            tokenized=experiment.tokenized or texts != _names(files, "training"),
+            tokenized=experiment.tokenized or texts != names_of(files, "training"),
             language_model=options.out / experiment.name / best_first[0],
             quiet=options.quiet,
         )
@@ -239,9 +213,8 @@ def _judged(
 ) -> Judgement:  # fmt: skip
     """Judge by the validation text, if there is one, else by the training text."""
     role = "validation" if "validation" in files else "training"
-    found, names = files[role], _names(files, role)
-    sentences = islice(_lines(found, names), FIRST_LINES)
-    return judge(parser, sentences, builders, tokenized or found.needed.words, ", ".join(names))
+    sentences = islice(lines_of(files, role), FIRST_LINES)
+    return judge(parser, sentences, builders, tokenized or files[role].needed.words, ", ".join(names_of(files, role)))
 
 
 def _is_taught(folder: Path, teachers: Sequence[str], builder: Builder, how: StudentConfig) -> bool:
@@ -269,7 +242,9 @@ def _scores_of(
     model, scores = load(folder), Scores()
     model.network.to(usable_device(options.device))
     texts = {
-        role: model.encode_file(str(_name(files, role)), tokenized) for role in ("validation", "test") if role in files
+        role: model.encode_file(str(name_of(files, role)), tokenized)
+        for role in ("validation", "test")
+        if role in files
     }
     rest = (model.vocabulary, model.recipe.training)
     with counting(f"scoring with {folder.name}", None, options.quiet) as progress:
@@ -293,15 +268,15 @@ def _counted(
     with counting("reading text", None, quiet) as progress:
         data = prepare(
             recipe,
-            _names(files, "training"),
-            _name(files, "validation"),
+            names_of(files, "training"),
+            name_of(files, "validation"),
             tokenized=experiment.tokenized,
             progress=progress,
         )
     texts: dict[Role, Corpus] = {"validation": data.validation}
     if "test" in files:
         tokenizer = Tokenizer(recipe.text, experiment.tokenized)
-        texts["test"] = encode(_names(files, "test"), tokenizer, data.vocabulary, default_cache())
+        texts["test"] = encode(names_of(files, "test"), tokenizer, data.vocabulary, default_cache())
     boundary = data.vocabulary.end if system.sentences else None
     model = NGram.train(data.training.ids, len(data.vocabulary), system.order, boundary)
     logs = {role: model.log_probabilities(text.ids) for role, text in texts.items()}
@@ -332,7 +307,7 @@ def _tree_figures(
         if figure.is_of_trees:
             groups.setdefault((figure.on, figure.builder, figure.maximum_words), []).append(figure)
     for (role, builder, maximum), figures in groups.items():
-        treebank = _treebank(files[role], maximum)
+        treebank = treebank_of(files[role], maximum)
         parsers = {
             _label(name, each): each.parser
             for name in dict.fromkeys(figure.system for figure in figures)
@@ -354,20 +329,3 @@ def _tree_figures(
 
 def _label(system: str, trained: _Trained) -> str:
     return f"{system} {trained.seed}"
-
-
-def _treebank(file: FoundFile, maximum: int | None) -> Treebank:
-    loaded = load_treebank(list(file.paths), Cleaning(maximum=maximum))
-    half = file.needed.half
-    if not half:
-        return loaded
-    first = 0 if half == "odd" else 1  # lines are counted from one
-    return replace(loaded, name=f"{loaded.name}, {half} lines", sentences=loaded.sentences[first::2])
-
-
-def _names(files: Mapping[Role, FoundFile], role: Role) -> list[str]:
-    return [str(path) for path in files[role].paths] if role in files else []
-
-
-def _name(files: Mapping[Role, FoundFile], role: Role) -> str | None:
-    return next(iter(_names(files, role)), None)
