@@ -6,8 +6,9 @@ A record with `systems` is an evaluation of trees, as `prpn evaluate --json` pri
 `benchmarks/benchmark.json` is what `make bench` writes, `reproduced/` what `prpn reproduce NAME --json` prints,
 `precision/` the same runs in fp32 and bf16, `gains/` runs with one change each,
 `temperature/` what `prpn temperature --json` prints, `embedded/` what the embedded model was made by and its scores.
-Without a table, for docs/log.md: `students/` and `seed-3/`, other students and their scores; `cut-short/`, runs that were
-stopped; `words-alone/`, models of other languages that read no punctuation; `leaning/`, the first models of its builders.
+`choice/` signals that choose models. Without a table, for docs/log.md: `students/` and `seed-3/`, other students and
+their scores; `cut-short/`, runs that were stopped; `words-alone/`, models of other languages that read no punctuation;
+`leaning/`, the first models whose trees leaned.
 """
 
 from __future__ import annotations
