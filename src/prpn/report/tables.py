@@ -33,7 +33,7 @@ from prpn.text.atomic import replacing
 from prpn.trees.protocols import PROTOCOLS
 
 CONTROLS = ("right", "random-distances")
-"""Baselines that stand beside the models in the README; all are in the record."""
+"""Baselines that stand beside the models; all are in the record."""
 
 
 def results_table(folder: Path) -> str:
