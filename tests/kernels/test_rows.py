@@ -1,16 +1,13 @@
-"""Rows in the native core: dropout masks, cross-entropy, for any number of rows and columns."""
+"""Rows in the native core: dropout masks, for any number of rows and columns."""
 
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from prpn.kernels.loss import chunked_cross_entropy, cross_entropy_in_place
-from prpn.kernels.native_rows import HashedMask, native_cross_entropy, native_dropout
+from prpn.kernels.native_rows import HashedMask, native_dropout
 from tests.kernels.native import assert_close, needs_native_core, threads_set
-from tests.model.cases import kernels_set
 
 pytestmark = needs_native_core
 
@@ -56,35 +53,3 @@ def test_dropout_repeats_with_the_seed_of_torch_and_passes_its_gradient() -> Non
     first.sum().backward()
     assert torch.equal(x.grad != 0, first != 0)
     assert_close(x.grad * x, first, 1e-6, "gradient")
-
-
-@settings(max_examples=80)
-@given(rows_drawn, columns_drawn, seeds, st.sampled_from([1.0, 30.0]), threads_drawn)
-def test_cross_entropy_equals_torch(rows: int, columns: int, seed: int, scale: float, threads: int) -> None:
-    torch.manual_seed(seed)
-    logits, bias = scale * torch.randn(rows, columns), torch.randn(columns)
-    targets = torch.randint(columns, (rows,))
-    sums, their_sums, theirs = torch.zeros(columns), torch.zeros(columns), logits.clone()
-    expected = F.cross_entropy(logits + bias, targets, reduction="none")
-    assert_close(cross_entropy_in_place(theirs, bias, targets, their_sums), expected, 1e-5, "losses in torch")
-    with threads_set(threads):
-        assert_close(native_cross_entropy(logits.clone(), bias, targets, None), expected, 1e-5, "evaluated")
-        assert_close(native_cross_entropy(logits, bias, targets, sums), expected, 1e-5, "losses")
-    assert_close(logits, theirs, 1e-5, "surplus")
-    assert_close(sums, their_sums, 1e-4, "sums")
-
-
-@settings(max_examples=30)
-@given(st.sampled_from([1, 255, 256, 257, 600]), st.sampled_from([2, 33]), seeds)
-def test_the_whole_loss_equals_autograd(rows: int, columns: int, seed: int) -> None:
-    torch.manual_seed(seed)
-    x, weight = torch.randn(rows, 9, requires_grad=True), torch.randn(columns, 9, requires_grad=True)
-    bias, targets = torch.randn(columns, requires_grad=True), torch.randint(columns, (rows,))
-    expected = F.cross_entropy(F.linear(x, weight, bias), targets)
-    wanted = torch.autograd.grad(expected, (x, weight, bias))
-    with kernels_set("fp32"):
-        found = chunked_cross_entropy(x, weight, bias, targets)
-        gradients = torch.autograd.grad(found, (x, weight, bias))
-    assert_close(found, expected, 1e-5, "loss")
-    for name, mine, theirs in zip(("x", "weight", "bias"), gradients, wanted, strict=True):
-        assert_close(mine, theirs, 1e-5, name)

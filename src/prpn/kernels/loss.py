@@ -1,9 +1,10 @@
 """Cross-entropy of a large vocabulary without ever holding all logits: rows are scored in chunks.
 
-    loss = mean_r ( logsumexp(W x_r + b) − (W x_r + b)_{y_r} ),    ∂logits = softmax − onehot
+    loss_r = logsumexp(z_r) − z_{r,y_r},   z = X Wᵀ + b
+    P      = softmax(z) − onehot(y),    ∂X = P W / R,   ∂W = Pᵀ (X / R),   ∂b = Σ_r P_r / R
 
-The gradient of a chunk is known as soon as its logits are, so it is folded into ∂x, ∂W and ∂b at once and the (R, V)
-matrices of logits and of their gradient are never stored.
+The gradient of a chunk is known as soon as its logits are, so it is folded into ∂X, ∂W and ∂b at once and the (R, V)
+matrices of logits and of their gradient are never stored. native/decoding.cpp does the same with W packed once.
 
     # R rows, V vocabulary, E embedding
 """
@@ -16,12 +17,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from prpn.kernels import native_reads
-from prpn.kernels.native_rows import native_cross_entropy
-from prpn.kernels.products import product
+from prpn.kernels import in_use, native_reads
+from prpn.kernels.native import address, required_library
+from prpn.kernels.native_rows import threads
+from prpn.kernels.products import BF16, FP32
 
-CHUNK = 512
-"""Rows scored at once."""
+CHUNK = 320
+"""Rows scored at once: their softmax over 40,000 words takes less than the C library keeps for the next time."""
 
 
 def chunked_cross_entropy(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -33,30 +35,16 @@ def chunked_cross_entropy(rows: Tensor, weight: Tensor, bias: Tensor, targets: T
 @torch.no_grad()
 def token_cross_entropies(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy of each target (R,): what evaluation needs."""
-    losses, buffer = rows.new_empty(len(rows)), rows.new_empty(min(CHUNK, len(rows)), len(weight))
-    surplus_of = native_cross_entropy if native_reads(rows) else cross_entropy_in_place
-    for start in range(0, len(rows), CHUNK):
-        chunk = rows[start : start + CHUNK]
-        logits = product(chunk, weight.t(), out=buffer[: len(chunk)])
-        losses[start : start + CHUNK] = surplus_of(logits, bias, targets[start : start + CHUNK], None)
-    return losses
+    return _decode(rows, weight, bias, targets, None)
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-        d_rows, d_weight, d_bias = torch.empty_like(rows), torch.zeros_like(weight), torch.zeros_like(bias)
-        total, buffer = rows.new_zeros(()), rows.new_empty(min(CHUNK, len(rows)), len(weight))
-        surplus_of = native_cross_entropy if native_reads(rows) else cross_entropy_in_place
-        share = 1 / len(rows)
-        for start in range(0, len(rows), CHUNK):
-            chunk = rows[start : start + CHUNK]
-            surplus = product(chunk, weight.t(), out=buffer[: len(chunk)])
-            total += surplus_of(surplus, bias, targets[start : start + CHUNK], d_bias).sum()
-            product(surplus, weight, out=d_rows[start : start + CHUNK])
-            product(surplus.t(), chunk * share, out=d_weight, add=True)
-        ctx.save_for_backward(d_rows.mul_(share), d_weight, d_bias.mul_(share))
-        return total * share
+        gradients = torch.empty_like(rows), torch.empty_like(weight), torch.empty_like(bias)
+        losses = _decode(rows, weight, bias, targets, gradients)
+        ctx.save_for_backward(*gradients)
+        return losses.mean()
 
     @staticmethod
     @once_differentiable
@@ -67,18 +55,46 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return d_rows * grad_loss, d_weight * grad_loss, d_bias * grad_loss, None
 
 
-def cross_entropy_in_place(logits: Tensor, bias: Tensor, targets: Tensor, d_bias: Tensor | None) -> Tensor:
-    """Cross-entropies (R,) of logits + bias (R, V); unless d_bias is None the logits become softmax − onehot.
+Gradients = tuple[Tensor, Tensor, Tensor]
+"""∂rows (R, E), ∂W (V, E) and ∂b (V,) of the mean cross-entropy."""
 
-    The column sums of softmax − onehot are added to d_bias.
-    """
-    wanted = targets[:, None]
-    logits += bias
-    peak, score = logits.amax(1, keepdim=True), logits.gather(1, wanted)
-    surplus = logits.sub_(peak).exp_()
-    normaliser = surplus.sum(1, keepdim=True)
-    if d_bias is not None:
-        surplus.div_(normaliser)
-        surplus.scatter_add_(1, wanted, surplus.new_full((), -1.0).expand(wanted.shape))
-        d_bias += surplus.sum(0)
-    return (normaliser.log() + peak - score).squeeze(1)
+
+def _decode(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, gradients: Gradients | None) -> Tensor:
+    """Cross-entropies (R,), and the gradients of their mean, written where they are wanted."""
+    if not native_reads(rows):
+        return torch_decode(rows, weight, bias, targets, gradients)
+    form = BF16 if in_use() == "bf16" else FP32
+    return native_decode(rows.contiguous(), weight.contiguous(), bias, targets.contiguous(), gradients, form)
+
+
+def native_decode(
+    rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, gradients: Gradients | None, form: int
+) -> Tensor:
+    """The same by the native core; all tensors are contiguous."""
+    losses = rows.new_empty(len(rows))
+    required_library().prpn_decoding(
+        *map(address, (rows, weight, bias, targets)), *rows.shape, len(weight), CHUNK, form,
+        *map(address, (losses, *(gradients or (None, None, None)))), threads(),
+    )  # fmt: skip
+    return losses
+
+
+def torch_decode(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, gradients: Gradients | None) -> Tensor:
+    """The same by PyTorch."""
+    losses, buffer = rows.new_empty(len(rows)), rows.new_empty(min(CHUNK, len(rows)), len(weight))
+    if gradients is not None:
+        d_rows, d_weight, d_bias = gradients[0], gradients[1].zero_(), gradients[2].zero_()
+        share = 1 / len(rows)
+    for start in range(0, len(rows), CHUNK):
+        chunk, wanted = rows[start : start + CHUNK], targets[start : start + CHUNK, None]
+        logits = torch.addmm(bias, chunk, weight.t(), out=buffer[: len(chunk)])
+        peak, score = logits.amax(1, keepdim=True), logits.gather(1, wanted)
+        surplus = logits.sub_(peak).exp_()
+        normaliser = surplus.sum(1, keepdim=True)
+        losses[start : start + CHUNK] = (normaliser.log() + peak - score).squeeze(1)
+        if gradients is not None:
+            surplus.div_(normaliser).scatter_add_(1, wanted, surplus.new_full((), -1.0).expand(wanted.shape))
+            torch.mm(surplus, weight, out=d_rows[start : start + CHUNK]).mul_(share)
+            d_weight.addmm_(surplus.t(), chunk * share)
+            d_bias += surplus.sum(0) * share
+    return losses

@@ -29,7 +29,7 @@ Pointer = ctypes.c_void_p
 _SIZE, _NUMBER, _SEED, _FLAG, _TEXT = ctypes.c_int64, ctypes.c_float, ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p
 _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_dropout": (Pointer, _SIZE, _SIZE, _SIZE, _SEED, _NUMBER, Pointer, _SIZE),
-    "prpn_cross_entropy": (Pointer, _SIZE, _SIZE, *[Pointer] * 4, _SIZE),
+    "prpn_decoding": (*[Pointer] * 4, *[_SIZE] * 4, _FLAG, *[Pointer] * 4, _SIZE),
     "prpn_product": (*(Pointer, _SIZE, _SIZE) * 2, *[_SIZE] * 3, _FLAG, Pointer, _FLAG, _SIZE),
     "prpn_predicting_forward": (Pointer,),
     "prpn_predicting_backward": (Pointer,),

@@ -1,4 +1,4 @@
-"""Functions of whole rows in the native core (native/rows.cpp): dropout without stored masks, softmax.
+"""Functions of whole rows in the native core (native/rows.cpp): dropout without stored masks.
 
 # R rows, n features
 """
@@ -63,15 +63,6 @@ class _Dropout(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.mask.apply_to(gradient), None
-
-
-def native_cross_entropy(logits: Tensor, bias: Tensor, targets: Tensor, d_bias: Tensor | None) -> Tensor:
-    """Cross-entropies (R,) of logits + bias (R, n); the logits become softmax − onehot unless d_bias is None."""
-    losses = logits.new_empty(len(logits))
-    required_library().prpn_cross_entropy(
-        address(logits), *logits.shape, address(bias), address(targets), address(losses), address(d_bias), threads()
-    )
-    return losses
 
 
 def evenly_spaced(x: Tensor) -> Tensor:

@@ -48,6 +48,7 @@ struct Bf16 : Pairs {
     using Weights = __m512i;
 
     static Factor factor(float value) { return to_bf16(value); }
+    static Factor factor(Factor rounded) { return rounded; }
     static Weights load(const Weight* from) { return _mm512_loadu_si512(from); }
     static Weights splat(const Factor* from) {
         int32_t pair;

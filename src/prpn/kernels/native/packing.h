@@ -55,10 +55,13 @@ int64_t padded(int64_t depth) {
 using Buffers = std::tuple<Aligned<float>, Aligned<uint16_t>>;
 
 // A matrix that is read at from[row * row_stride + column * column_stride]; one of the strides is 1.
-struct Matrix {
-    const float* from;
+template <class Number>
+struct MatrixOf {
+    const Number* from;
     int64_t row_stride, column_stride;
 };
+
+using Matrix = MatrixOf<float>;
 
 // A matrix W (K, N) ready to be multiplied with, as panels of columns, the last one filled up with zeros.
 class Packed {
@@ -140,9 +143,9 @@ int64_t taken_stride(int64_t depth) {
     return ((padded<Kind>(depth) + LINE - 1) / LINE | 1) * LINE;
 }
 
-// Rows of A (…, K), rounded, one after the other, each filled up with zeros.
-template <class Kind>
-void take_rows(Matrix a, int64_t count, int64_t depth, typename Kind::Factor* to) {
+// Rows of A (…, K), rounded unless they are so already, one after the other, each filled up with zeros.
+template <class Kind, class Number>
+void take_rows(MatrixOf<Number> a, int64_t count, int64_t depth, typename Kind::Factor* to) {
     using Factor = typename Kind::Factor;
     const int64_t length = padded<Kind>(depth), stride = taken_stride<Kind>(depth);
     if (a.column_stride == 1) {
@@ -158,13 +161,13 @@ void take_rows(Matrix a, int64_t count, int64_t depth, typename Kind::Factor* to
         Factor at[NEAR];
     };
     Neighbours block[DEPTH / NEAR][ROWS];
-    const float zeros[ROWS] = {};
+    const Number zeros[ROWS] = {};
     for (int64_t top = 0; top < count; top += ROWS) {
         const int64_t rows = std::min(ROWS, count - top);
         for (int64_t left = 0; left < length; left += DEPTH) {
             const int64_t columns = std::min(DEPTH, length - left);
             for (int64_t k = 0; k < columns; k += NEAR) {
-                const float* lines[NEAR];
+                const Number* lines[NEAR];
                 for (int64_t near = 0; near < NEAR; ++near) {
                     const int64_t column = left + k + near;
                     lines[near] = column < depth ? a.from + top + column * a.column_stride : zeros;

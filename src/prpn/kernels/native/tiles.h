@@ -27,6 +27,7 @@ struct Tiles {
 
     static Weight weight(float value) { return to_bf16(value); }
     static Factor factor(float value) { return to_bf16(value); }
+    static Factor factor(Factor rounded) { return rounded; }
     static int64_t padded_rows(int64_t rows) { return (rows + HEIGHT - 1) / HEIGHT * HEIGHT; }
 
     // Where element (k, column) of a panel lies: pairs along k are neighbours.

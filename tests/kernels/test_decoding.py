@@ -1,0 +1,102 @@
+"""The decoder in the native core: losses and gradients of any number of rows, words and features, in every format."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from prpn.kernels import loss
+from prpn.kernels.loss import chunked_cross_entropy, native_decode, token_cross_entropies, torch_decode
+from prpn.kernels.products import BF16, FP32
+from tests.kernels.native import assert_close, needs_native_core, rounded, threads_set
+from tests.model.cases import kernels_set
+
+pytestmark = needs_native_core
+
+TILES = 2
+NAMES = ("rows", "weight", "bias")
+rows_drawn = st.sampled_from([1, 2, 3, 12, 13, 97, 250])
+words_drawn = st.sampled_from([1, 2, 3, 15, 16, 17, 31, 32, 33, 95, 96, 97, 1001])
+features_drawn = st.sampled_from([1, 2, 7, 16, 33, 64])
+chunks_drawn = st.sampled_from([1, 5, 96, 100, 320])
+
+
+def problem(rows: int, words: int, features: int, scale: float, seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    torch.manual_seed(seed)
+    targets = torch.randint(words, (rows,))
+    return torch.randn(rows, features), scale * torch.randn(words, features), torch.randn(words), targets
+
+
+def gradients_for(rows: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Places that hold anything but the answer."""
+    return torch.full_like(rows, torch.nan), torch.full_like(weight, torch.nan), torch.full_like(bias, torch.nan)
+
+
+@settings(max_examples=200)
+@given(
+    rows_drawn, words_drawn, features_drawn, chunks_drawn, st.sampled_from([0.1, 1.0, 30.0]),
+    st.sampled_from([FP32, BF16, TILES]), st.integers(1, 4), st.integers(0, 2**31),
+)  # fmt: skip
+def test_losses_and_gradients_are_those_of_the_equations(
+    rows: int, words: int, features: int, chunk: int, scale: float, form: int, threads: int, seed: int
+) -> None:
+    x, weight, bias, targets = problem(rows, words, features, scale, seed)
+    found = gradients_for(x, weight, bias)
+    with pytest.MonkeyPatch.context() as patch, threads_set(threads):
+        patch.setattr(loss, "CHUNK", chunk)
+        losses = native_decode(x, weight, bias, targets, found, form)
+        evaluated = native_decode(x, weight, bias, targets, None, form)
+    leaves = [t.double().requires_grad_() for t in (*(map(rounded, (x, weight)) if form else (x, weight)), bias)]
+    expected = F.cross_entropy(F.linear(*leaves), targets, reduction="none")
+    assert_close(losses, expected.detach(), 1e-5, "losses")
+    assert torch.equal(evaluated, losses)
+    wanted = torch.autograd.grad(expected.mean(), leaves)
+    for name, mine, theirs in zip(NAMES, found, wanted, strict=True):  # P is rounded in bf16, but not for the bias
+        assert_close(rows * mine, rows * theirs, 1e-2 if form and name != "bias" else 1e-4, name)
+
+
+@given(rows_drawn, words_drawn, chunks_drawn, st.integers(0, 2**31))
+def test_torch_does_the_same(rows: int, words: int, chunk: int, seed: int) -> None:
+    x, weight, bias, targets = problem(rows, words, 9, 1.0, seed)
+    mine, theirs = gradients_for(x, weight, bias), gradients_for(x, weight, bias)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loss, "CHUNK", chunk)
+        losses = native_decode(x, weight, bias, targets, mine, FP32)
+        assert_close(torch_decode(x, weight, bias, targets, theirs), losses, 1e-5, "losses")
+    for name, one, other in zip(NAMES, mine, theirs, strict=True):
+        assert_close(rows * one, rows * other, 1e-5, name)
+
+
+@pytest.mark.parametrize("form", [FP32, BF16, TILES])
+def test_logits_far_from_zero_do_not_overflow(form: int) -> None:
+    x, weight, bias, targets = problem(6, 40, 8, 1.0, 1)
+    x, weight = rounded(x), rounded(1000 * weight)
+    losses = native_decode(x, weight, bias + 1000, targets, None, form)
+    assert_close(losses, F.cross_entropy(F.linear(x, weight, bias + 1000), targets, reduction="none"), 1e-5, "losses")
+
+
+def test_what_is_not_a_number_stays_so() -> None:
+    x, weight, bias, targets = problem(3, 40, 8, 1.0, 1)
+    x[1, 2] = torch.nan
+    losses = native_decode(x, weight, bias, targets, None, FP32)
+    assert losses.isnan().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("kernels", ["fp32", "bf16"])
+def test_the_model_asks_for_the_precision_in_use(kernels: str) -> None:
+    x, weight, bias, targets = problem(50, 33, 9, 1.0, 3)
+    leaves = [t.requires_grad_() for t in (x, weight, bias)]
+    with kernels_set(kernels):
+        mean = chunked_cross_entropy(*leaves, targets)
+        gradients = torch.autograd.grad(3 * mean, leaves)
+        scores = token_cross_entropies(*leaves, targets)
+    found = gradients_for(*(leaf.detach() for leaf in leaves))
+    losses = native_decode(*(leaf.detach() for leaf in leaves), targets, found, BF16 if kernels == "bf16" else FP32)
+    assert torch.equal(scores, losses)
+    assert torch.equal(mean, losses.mean())
+    for mine, theirs in zip(gradients, found, strict=True):
+        assert torch.equal(mine, 3 * theirs)
