@@ -95,7 +95,8 @@ private:
     void score(Share chunk) {
         const int64_t rows = chunk.end - chunk.begin;
         const int64_t most = std::clamp<int64_t>(BLOCK / 4 / V / MOST_ROWS, 1, HEIGHT / MOST_ROWS) * MOST_ROWS;
-        const int64_t blocks = std::max((rows + most - 1) / most, std::min(d.threads, rows));
+        const int64_t rounds = (rows + most * d.threads - 1) / (most * d.threads);  // as many blocks for each thread
+        const int64_t blocks = std::min(rounds * d.threads, rows);
         parallel(blocks, d.threads, 1, [&](int64_t begin, int64_t end) {
             Aligned<float> logits(most * V);
             Aligned<Factor> taken(Tiles::padded_rows(most) * taken_stride<Kind>(E));
