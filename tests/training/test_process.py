@@ -32,6 +32,26 @@ def test_later_steps_touch_no_new_pages() -> None:
     assert later < 100
 
 
+@pytest.mark.skipif(platform.libc_ver() < ("glibc", "2.35"), reason="a setting of glibc from 2.35 on")
+def test_large_blocks_touch_no_new_pages_either() -> None:
+    program = """
+import resource, torch
+from prpn.training.process import keep_freed_memory
+assert keep_freed_memory()
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    one, other = torch.zeros(15_000_000), torch.zeros(30_000_000)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+first = faults()
+for _ in range(4): faults()
+print(first, min(faults() for _ in range(5)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    first, later = map(int, done.stdout.split())
+    assert first > 40_000
+    assert later < 100
+
+
 def test_denormal_numbers_are_zero_in_all_threads_for_a_while() -> None:
     program = """
 import torch

@@ -1,8 +1,8 @@
 """What training asks of a process: memory that is needed again is kept, and numbers too small to matter are zero.
 
 glibc maps large blocks anew and trims its heap when much of it is free, so that every step pays for pages being cleared
-again. With high thresholds blocks up to 32 MiB, the most that it allows, come from a heap that is not trimmed. Larger
-ones are still mapped: on the heap they would leave holes, and the work done on them outweighs the clearing.
+again. With high thresholds blocks of any size, before glibc 2.35 up to 32 MiB, come from a heap that is not trimmed.
+Large ones leave holes there, which the next steps fill: a larger peak, reached in some steps, for time in all others.
 
 Weights that no gradient reaches, such as those of a distance that nothing reads, shrink by weight decay until they are
 denormal, below 1.2e-38, where a processor takes far longer over each product. While a model trains they count as zero.
@@ -19,13 +19,15 @@ from contextlib import contextmanager
 import torch
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
+_LARGEST, _LARGEST_BEFORE = 2**31 - 1, 2**25  # blocks on the heap that glibc allows, and did before version 2.35
 
 
 def keep_freed_memory() -> bool:
     """Let the C library keep what is freed, in this process; false where it is not glibc."""
     library = _glibc()
     return library is not None and bool(
-        library.mallopt(_MMAP_THRESHOLD, 2**25) and library.mallopt(_TRIM_THRESHOLD, 2**30)
+        any(library.mallopt(_MMAP_THRESHOLD, size) for size in (_LARGEST, _LARGEST_BEFORE))
+        and library.mallopt(_TRIM_THRESHOLD, _LARGEST)
     )
 
 
