@@ -29,7 +29,7 @@ test: $(STAMP)
 # The native core for AMX, its tile instructions emulated one by one where the processor has none.
 test-tiles: $(STAMP)
 	$(BIN)/python -m pytest -p no:faulthandler -p tests.kernels.emulated_tiles \
-	$(addprefix tests/kernels/test_,product.py reading.py rows.py whole_model.py)
+	$(addprefix tests/kernels/test_,product.py reading.py decoding.py whole_model.py)
 
 # The package as a machine without a compiler would build it, and what must work there all the same.
 build/bare: $(STAMP) $(PACKAGE)

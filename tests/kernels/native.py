@@ -11,6 +11,9 @@ from torch import Tensor
 
 from prpn.kernels import native
 
+FP32, BF16, TILES = range(3)
+"""Formats of a product, as native/packing.h numbers them; PyTorch's side never asks for tiles by name."""
+
 needs_native_core = pytest.mark.skipif(native.library() is None, reason=native.complaint() or "-")
 
 

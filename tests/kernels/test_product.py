@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from prpn.kernels import native, products
-from tests.kernels.native import assert_close, needs_native_core, rounded, threads_set
+from tests.kernels.native import BF16, FP32, TILES, assert_close, needs_native_core, rounded, threads_set
 from tests.model.cases import kernels_set
 
 pytestmark = needs_native_core
 
-FP32, BF16, TILES = range(3)
 depths = st.sampled_from([1, 7, 16, 31, 33, 64, 100, 1280, 1281, 2600])  # the last ones in several stages
 sizes = st.sampled_from([1, 2, 5, 7, 8, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 100, 193])
 

@@ -32,7 +32,12 @@ def test_later_steps_touch_no_new_pages() -> None:
     assert later < 100
 
 
-@pytest.mark.skipif(platform.libc_ver() < ("glibc", "2.35"), reason="a setting of glibc from 2.35 on")
+def glibc_version() -> tuple[int, ...]:
+    name, version = platform.libc_ver()
+    return tuple(map(int, version.split("."))) if name == "glibc" else ()
+
+
+@pytest.mark.skipif(glibc_version() < (2, 36), reason="older versions of glibc map large blocks all the same")
 def test_large_blocks_touch_no_new_pages_either() -> None:
     program = """
 import resource, torch
@@ -48,8 +53,7 @@ print(first, min(faults() for _ in range(5)))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     first, later = map(int, done.stdout.split())
-    assert first > 40_000
-    assert later < 100
+    assert later < first / 20
 
 
 def test_denormal_numbers_are_zero_in_all_threads_for_a_while() -> None:

@@ -23,7 +23,7 @@ from prpn.kernels.native_rows import threads
 from prpn.kernels.products import BF16, FP32
 
 CHUNK = 320
-"""Rows scored at once: their softmax over 40,000 words takes less than the C library keeps for the next time."""
+"""Rows whose P is held at once."""
 
 
 def chunked_cross_entropy(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -41,7 +41,9 @@ def token_cross_entropies(rows: Tensor, weight: Tensor, bias: Tensor, targets: T
 class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-        gradients = torch.empty_like(rows), torch.empty_like(weight), torch.empty_like(bias)
+        if not len(rows):
+            raise ValueError("no rows: their mean loss is not defined")
+        gradients = rows.new_empty(rows.shape), weight.new_empty(weight.shape), bias.new_empty(bias.shape)
         losses = _decode(rows, weight, bias, targets, gradients)
         ctx.save_for_backward(*gradients)
         return losses.mean()
@@ -60,11 +62,14 @@ Gradients = tuple[Tensor, Tensor, Tensor]
 
 
 def _decode(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, gradients: Gradients | None) -> Tensor:
-    """Cross-entropies (R,), and the gradients of their mean, written where they are wanted."""
-    if not native_reads(rows):
-        return torch_decode(rows, weight, bias, targets, gradients)
+    """Cross-entropies (R,), and the gradients of their mean, written where they are wanted.
+
+    Texts are scored some hundred rows at a time: in fp32 packing W would take longer than it saves.
+    """
     form = BF16 if in_use() == "bf16" else FP32
-    return native_decode(rows.contiguous(), weight.contiguous(), bias, targets.contiguous(), gradients, form)
+    if native_reads(rows) and (gradients is not None or form == BF16):
+        return native_decode(*(x.contiguous() for x in (rows, weight, bias, targets)), gradients, form)
+    return torch_decode(rows, weight, bias, targets, gradients)
 
 
 def native_decode(

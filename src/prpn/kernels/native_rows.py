@@ -1,6 +1,6 @@
 """Functions of whole rows in the native core (native/rows.cpp): dropout without stored masks.
 
-# R rows, n features
+# n features
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What training asks of a process: memory that is needed again is kept, and numbers too small to matter are zero.
 
 glibc maps large blocks anew and trims its heap when much of it is free, so that every step pays for pages being cleared
-again. With high thresholds blocks of any size, before glibc 2.35 up to 32 MiB, come from a heap that is not trimmed.
+again. Without thresholds blocks of any size, with older versions up to 32 MiB, come from a heap that is not trimmed.
 Large ones leave holes there, which the next steps fill: a larger peak, reached in some steps, for time in all others.
 
 Weights that no gradient reaches, such as those of a distance that nothing reads, shrink by weight decay until they are
@@ -19,15 +19,15 @@ from contextlib import contextmanager
 import torch
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
-_LARGEST, _LARGEST_BEFORE = 2**31 - 1, 2**25  # blocks on the heap that glibc allows, and did before version 2.35
+_NO_LIMIT, _LARGEST_BEFORE = -1, 2**25  # of blocks on the heap; older versions of glibc refuse more
 
 
 def keep_freed_memory() -> bool:
     """Let the C library keep what is freed, in this process; false where it is not glibc."""
     library = _glibc()
     return library is not None and bool(
-        any(library.mallopt(_MMAP_THRESHOLD, size) for size in (_LARGEST, _LARGEST_BEFORE))
-        and library.mallopt(_TRIM_THRESHOLD, _LARGEST)
+        any(library.mallopt(_MMAP_THRESHOLD, size) for size in (_NO_LIMIT, _LARGEST_BEFORE))
+        and library.mallopt(_TRIM_THRESHOLD, _NO_LIMIT)
     )
 
 

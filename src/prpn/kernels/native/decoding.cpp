@@ -4,7 +4,7 @@
 //     P      = softmax(z) − onehot(y)          ∂X = P W / R          ∂W = Pᵀ (X / R)          ∂b = Σ_r P_r / R
 //
 // W is packed once, by columns for z and by rows for ∂X. A thread takes a few rows at a time through the whole vocabulary,
-// so that their logits stay in its cache, and leaves P, rounded as a product wants it. Once P of a chunk of rows is there,
+// so that their logits stay in the cache, and leaves P, rounded as a product wants it. Once P of a chunk of rows is there,
 // the threads share the words of ∂W. Logits of all rows never exist, nor does P beyond a chunk.
 //
 //     # R rows, V vocabulary, E embedding
@@ -16,15 +16,15 @@
 #include <vector>
 
 #include "api.h"
-#include "normalise.h"
 #include "product.h"
+#include "vector.h"
 
 using namespace prpn;
 
 namespace {
 
-// Bytes of logits that a thread works on at a time.
-constexpr int64_t BLOCK = 1 << 22;
+// Logits that a thread works on at a time: 4 MiB of them.
+constexpr int64_t MOST_LOGITS = 1 << 20;
 
 struct Decoding {
     int64_t rows, embedding, vocabulary, chunk, threads;
@@ -66,7 +66,7 @@ public:
           to_logits({d.weight, 1, E}, E, V, format, d.threads) {
         if (!d.d_x) return;
         to_rows.emplace(Matrix{d.weight, E, 1}, V, E, format, d.threads);
-        surplus.resize((std::min(d.chunk, d.rows) + Tiles::HEIGHT) * stride);
+        surplus.resize((std::min(d.chunk, d.rows) + Tiles::HEIGHT) * stride);  // tiles read beyond their rows
     }
 
     void run() {
@@ -74,7 +74,7 @@ public:
         for (int64_t number = 0; number < chunks; ++number) {
             const Share chunk(d.rows, number, chunks);
             score(chunk);
-            if (d.d_x) teach_words(chunk);
+            if (d.d_x) add_weight_gradient(chunk);
         }
         if (d.d_x) d_bias.write(V, share, d.d_bias);
     }
@@ -94,31 +94,32 @@ private:
     // Losses, P and ∂X of a chunk of rows.
     void score(Share chunk) {
         const int64_t rows = chunk.end - chunk.begin;
-        const int64_t most = std::clamp<int64_t>(BLOCK / 4 / V / MOST_ROWS, 1, HEIGHT / MOST_ROWS) * MOST_ROWS;
-        const int64_t rounds = (rows + most * d.threads - 1) / (most * d.threads);  // as many blocks for each thread
+        const int64_t at_once = std::clamp<int64_t>(MOST_LOGITS / V / MOST_ROWS, 1, HEIGHT / MOST_ROWS) * MOST_ROWS;
+        const int64_t rounds =
+            (rows + at_once * d.threads - 1) / (at_once * d.threads);  // as many blocks for each thread
         const int64_t blocks = std::min(rounds * d.threads, rows);
         parallel(blocks, d.threads, 1, [&](int64_t begin, int64_t end) {
-            Aligned<float> logits(most * V);
-            Aligned<Factor> taken(Tiles::padded_rows(most) * taken_stride<Kind>(E));
+            Aligned<float> logits(at_once * V);
+            Aligned<Factor> taken(Tiles::padded_rows(at_once) * taken_stride<Kind>(E));
             std::vector<float> bias_sum(d.d_x ? V : 0);
             for (int64_t number = begin; number < end; ++number) {
                 const Share block(rows, number, blocks);
                 const int64_t first = chunk.begin + block.begin, count = block.end - block.begin;
                 take_rows<Kind>(Matrix{d.x + first * E, E, 1}, count, E, taken.data());
-                multiply(taken.data(), E, count, to_logits, logits.data(), V);
+                meet(taken.data(), count, to_logits, logits.data(), false);
                 for (int64_t row = 0; row < count; ++row) {
-                    softmax(logits.data() + row * V, first + row, place(block.begin + row), bias_sum.data());
+                    softmax(logits.data() + row * V, first + row, surplus_row(block.begin + row), bias_sum.data());
                 }
                 if (!d.d_x) continue;
-                multiply(place(block.begin), V, count, *to_rows, d.d_x + first * E, E);
+                meet(surplus_row(block.begin), count, *to_rows, d.d_x + first * E, false);
                 std::for_each(d.d_x + first * E, d.d_x + (first + count) * E, [&](float& x) { x *= share; });
             }
-            if (d.d_x) d_bias.keep(chunk.begin + begin * rows / blocks, std::move(bias_sum));
+            if (d.d_x) d_bias.keep(chunk.begin + Share(rows, begin, blocks).begin, std::move(bias_sum));
         });
     }
 
-    // ∂W (+)= Pᵀ X of a chunk of rows.
-    void teach_words(Share chunk) {
+    // ∂W (+)= Pᵀ (X / R) of a chunk of rows.
+    void add_weight_gradient(Share chunk) {
         const int64_t rows = chunk.end - chunk.begin, blocks = (V + HEIGHT - 1) / HEIGHT;
         Aligned<float> scaled(rows * E);
         std::transform(d.x + chunk.begin * E, d.x + chunk.end * E, scaled.data(), [&](float x) { return x * share; });
@@ -129,18 +130,19 @@ private:
                 const Share words(V, number, blocks);
                 const MatrixOf<Factor> turned{surplus.data() + words.begin, 1, stride};
                 take_rows<Kind>(turned, words.end - words.begin, rows, taken.data());
-                multiply(taken.data(), rows, words.end - words.begin, x, d.d_weight + words.begin * E, E,
-                         chunk.begin > 0);
+                meet(taken.data(), words.end - words.begin, x, d.d_weight + words.begin * E, chunk.begin > 0);
             }
         });
     }
 
-    static void multiply(const Factor* a, int64_t depth, int64_t rows, const Packed& w, float* c, int64_t columns,
-                         bool add = false) {
-        product_in_panels<Kind>(a, taken_stride<Kind>(depth), rows, w, Share(0, w.panels()), c, columns, add);
+    // C (rows, N) (+)= A · W, the rows of A as `take_rows` leaves them. Tiles may also read rows that other threads write,
+    // and use nothing of them.
+    static void meet(const Factor* a, int64_t rows, const Packed& w, float* c, bool add) {
+        const Share all(0, w.panels());
+        product_in_panels<Kind>(a, taken_stride<Kind>(w.depth()), rows, w, all, c, w.columns(), add);
     }
 
-    Factor* place(int64_t row) { return d.d_x ? surplus.data() + row * stride : nullptr; }
+    Factor* surplus_row(int64_t row) { return d.d_x ? surplus.data() + row * stride : nullptr; }
 
     // The loss of one row of logits without their bias, which are overwritten, and its row of P.
     void softmax(float* z, int64_t row, Factor* to, float* bias_sum) {

@@ -4,6 +4,8 @@
 //     ∂x = (∂y − mean ∂y − κ y Σ ∂y y) / s,    κ = 1/n (paper),  s / ((n − 1) σ̂) (released)
 #pragma once
 
+#include <algorithm>
+
 #include "vector.h"
 
 namespace prpn {
