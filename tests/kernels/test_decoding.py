@@ -66,7 +66,7 @@ def test_rounding_makes_no_gradient_longer_or_shorter(form: int, rows: int) -> N
     leaves = [t.double().requires_grad_() for t in (x, weight, bias)]
     wanted = torch.autograd.grad(F.cross_entropy(F.linear(*leaves), targets), leaves)
     for name, mine, theirs in zip(NAMES, found, wanted, strict=True):
-        assert abs(mine.double().norm() / theirs.norm() - 1) < 5e-4, name
+        assert abs(mine.double().norm() / theirs.norm() - 1) < 1e-3, name
 
 
 @pytest.mark.parametrize("form", [FP32, BF16, TILES])
