@@ -68,14 +68,15 @@ def _decode(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, gradien
     """
     form = BF16 if in_use() == "bf16" else FP32
     if native_reads(rows) and (gradients is not None or form == BF16):
-        return native_decode(*(x.contiguous() for x in (rows, weight, bias, targets)), gradients, form)
+        return native_decode(rows, weight, bias, targets, gradients, form)
     return torch_decode(rows, weight, bias, targets, gradients)
 
 
 def native_decode(
     rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, gradients: Gradients | None, form: int
 ) -> Tensor:
-    """The same by the native core; all tensors are contiguous."""
+    """The same by the native core; the gradients are contiguous."""
+    rows, weight, bias, targets = (x.contiguous() for x in (rows, weight, bias, targets))
     losses = rows.new_empty(len(rows))
     required_library().prpn_decoding(
         *map(address, (rows, weight, bias, targets)), *rows.shape, len(weight), CHUNK, form,
