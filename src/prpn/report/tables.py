@@ -8,7 +8,7 @@ A record with `systems` is an evaluation of trees, as `prpn evaluate --json` pri
 `temperature/` what `prpn temperature --json` prints, `embedded/` what the embedded model was made by and its scores.
 `choice/` signals that choose models. Without a table, for docs/log.md: `students/` and `seed-3/`, other students and
 their scores; `cut-short/`, runs that were stopped; `words-alone/`, models of other languages that read no punctuation;
-`leaning/`, the first models whose trees leaned.
+`leaning/`, the first models whose trees leaned; `boundaries/`, what `prpn boundaries --json` prints.
 """
 
 from __future__ import annotations
