@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from prpn.config import ModelConfig
+from prpn.kernels.native_dropout import HashedMask
 from prpn.kernels.native_recurrence import HashedMasks, native_recurrence
-from prpn.kernels.native_rows import HashedMask
 from prpn.model.reading import Masks, Rates, ReadingLayer, Tapes, recurrence
 from tests.kernels.native import assert_close, needs_native_core, threads_set
 from tests.model.cases import kernels_set

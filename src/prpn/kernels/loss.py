@@ -18,8 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from prpn.kernels import in_use, native_reads
-from prpn.kernels.native import address, required_library
-from prpn.kernels.native_rows import threads
+from prpn.kernels.native import address, required_library, threads
 from prpn.kernels.products import BF16, FP32
 
 CHUNK = 320

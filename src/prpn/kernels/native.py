@@ -82,6 +82,19 @@ def address(tensor: Tensor | None) -> int | None:
     return tensor.data_ptr()
 
 
+def evenly_spaced(x: Tensor) -> Tensor:
+    """The same rows, every two neighbours equally far apart."""
+    regular = all(x.stride(i) == x.stride(i + 1) * x.shape[i + 1] for i in range(x.dim() - 2) if x.shape[i] > 1)
+    return x if regular and (x.stride(-1) == 1 or x.shape[-1] == 1) else x.contiguous()
+
+
+def threads() -> int:
+    """Threads that a native function may use beside PyTorch."""
+    import torch  # parsing, which loads the same library, does without
+
+    return torch.get_num_threads()
+
+
 class Arguments(ctypes.Structure):
     """The arguments of a function that takes many, as a struct."""
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from prpn.kernels.native import Arguments, Pointer, required_library
-from prpn.kernels.native_rows import HashedMask, evenly_spaced, threads
+from prpn.kernels.native import Arguments, Pointer, evenly_spaced, required_library, threads
+from prpn.kernels.native_dropout import HashedMask
 
 
 class _Predicting(Arguments):

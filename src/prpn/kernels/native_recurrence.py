@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from prpn.kernels import in_use
-from prpn.kernels.native import Arguments, Pointer, required_library
-from prpn.kernels.native_rows import HashedMask, threads
+from prpn.kernels.native import Arguments, Pointer, required_library, threads
+from prpn.kernels.native_dropout import HashedMask
 from prpn.kernels.products import product
 
 if TYPE_CHECKING:

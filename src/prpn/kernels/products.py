@@ -15,8 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from prpn.kernels import in_use, native_reads
-from prpn.kernels.native import address, required_library
-from prpn.kernels.native_rows import threads
+from prpn.kernels.native import address, required_library, threads
 
 FP32, BF16 = 0, 1
 """What a product's factors are rounded to, as native/product.h numbers them."""

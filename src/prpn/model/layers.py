@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from prpn import kernels
 from prpn.kernels.layer_norm import PAPER_EPSILON, RELEASED_EPSILON, fast_layer_norm
-from prpn.kernels.native_rows import native_dropout
+from prpn.kernels.native_dropout import native_dropout
 from prpn.kernels.products import linear
 
 

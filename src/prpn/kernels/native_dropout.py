@@ -1,4 +1,4 @@
-"""Functions of whole rows in the native core (native/rows.cpp): dropout without stored masks.
+"""Dropout without stored masks, in the native core (native/dropout.cpp).
 
 # n features
 """
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from prpn.kernels.native import address, required_library
+from prpn.kernels.native import address, evenly_spaced, required_library, threads
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,6 @@ class HashedMask:
         return self.apply_to(torch.ones(shape))
 
 
-def threads() -> int:
-    """Threads that a native function may use."""
-    return torch.get_num_threads()
-
-
 def native_dropout(x: Tensor, rate: float) -> Tensor:
     """Dropout of (…, n)."""
     dropped: Tensor = _Dropout.apply(x, HashedMask.draw(rate))  # type: ignore[no-untyped-call]
@@ -63,12 +58,6 @@ class _Dropout(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.mask.apply_to(gradient), None
-
-
-def evenly_spaced(x: Tensor) -> Tensor:
-    """The same rows, every two neighbours equally far apart."""
-    regular = all(x.stride(i) == x.stride(i + 1) * x.shape[i + 1] for i in range(x.dim() - 2) if x.shape[i] > 1)
-    return x if regular and (x.stride(-1) == 1 or x.shape[-1] == 1) else x.contiguous()
 
 
 def _row_stride(x: Tensor) -> int:

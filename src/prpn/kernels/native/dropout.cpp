@@ -1,4 +1,4 @@
-// Functions of whole rows: dropout.
+// Dropout of whole rows by a mask that is never stored (random.h).
 #include "api.h"
 #include "normalise.h"
 #include "random.h"

@@ -1,4 +1,4 @@
-"""Rows in the native core: dropout masks, for any number of rows and columns."""
+"""Dropout in the native core: masks for any number of rows and columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prpn.kernels.native_rows import HashedMask, native_dropout
+from prpn.kernels.native_dropout import HashedMask, native_dropout
 from tests.kernels.native import assert_close, needs_native_core, threads_set
 
 pytestmark = needs_native_core
