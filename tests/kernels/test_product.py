@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -74,3 +76,30 @@ def test_a_linear_map_in_bf16_rounds_its_factors_alone(rows: int, inputs: int, o
     assert_close(gradients[0], rounded(d) @ rounded(weight), 1e-5, "x")
     assert_close(gradients[1], rounded(d.flatten(0, 1)).t() @ rounded(x.flatten(0, 1)), 1e-5, "weight")
     assert_close(gradients[2], d.sum((0, 1)), 1e-5, "bias")
+
+
+@pytest.mark.parametrize("native_is_faster", [True, False])
+@pytest.mark.parametrize("rows", [products.WORTH_PACKING - 1, products.WORTH_PACKING])
+def test_large_products_in_fp32_are_exact_whoever_multiplies(
+    rows: int, native_is_faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = []
+    monkeypatch.setattr(products, "multiplies_fp32", lambda: native_is_faster)
+    native_product = products.native_product
+    monkeypatch.setattr(products, "native_product", lambda *all_: called.append(1) or native_product(*all_))
+    torch.manual_seed(1)
+    a, b, start = torch.randn(rows, 50), torch.randn(50, 33), torch.randn(rows, 33)
+    with kernels_set("fp32"):
+        found = products.product(a, b), products.product(a, b, start.clone(), add=True)
+    with kernels_set("bf16"):
+        precise = products.product(a, b, precise=True)
+    assert bool(called) == (native_is_faster and rows >= products.WORTH_PACKING)
+    exact = a.double() @ b.double()
+    assert_close(found[0], exact, 2e-6, "product")
+    assert_close(found[1], start.double() + exact, 2e-6, "added product")
+    assert torch.equal(precise, found[0])
+
+
+def test_whose_processor_this_is_decides_who_multiplies_fp32() -> None:
+    makers = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("vendor_id")]
+    assert native.multiplies_fp32() == ("GenuineIntel" not in makers[0])

@@ -31,8 +31,8 @@ class _Convolution(torch.autograd.Function):
         ctx.save_for_backward(tape, weight)
         steps, batch = len(tape) - weight.shape[2] + 1, tape.shape[1]
         result = bias.repeat(steps * batch, 1)  # (T·B, C)
-        for rows, factor in zip(_shifted(tape, steps), weight.unbind(2), strict=True):
-            result.addmm_(rows, factor.t().contiguous())
+        for rows, factor in zip(_shifted(tape, steps), _by_time(weight), strict=True):
+            product(rows, factor.t(), result, add=True, precise=True)
         return result.view(steps, batch, -1)
 
     @staticmethod
@@ -40,11 +40,18 @@ class _Convolution(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         tape, weight = ctx.saved_tensors
         steps, gradient = len(gradient), gradient.flatten(0, 1)  # (T·B, C)
-        d_tape, d_weight = torch.zeros_like(tape), torch.empty_like(weight)
-        for k, (rows, d_rows) in enumerate(zip(_shifted(tape, steps), _shifted(d_tape, steps), strict=True)):
-            product(gradient, weight[:, :, k].contiguous(), out=d_rows, add=True)
-            d_weight[:, :, k] = product(gradient.t(), rows)
-        return d_tape, d_weight, gradient.sum(0)
+        factors = _by_time(weight)  # (L + 1, C, E)
+        d_tape, d_factors = torch.zeros_like(tape), torch.empty_like(factors)
+        places = zip(_shifted(tape, steps), _shifted(d_tape, steps), factors, d_factors, strict=True)
+        for rows, d_rows, factor, d_factor in places:
+            product(gradient, factor, out=d_rows, add=True)
+            product(gradient.t(), rows, out=d_factor)
+        return d_tape, d_factors.permute(1, 2, 0), gradient.sum(0)
+
+
+def _by_time(weight: Tensor) -> Tensor:
+    """W_0 … W_L one after the other (L + 1, C, E), of a weight (C, E, L + 1)."""
+    return weight.permute(2, 0, 1).contiguous()
 
 
 def _shifted(tape: Tensor, steps: int) -> list[Tensor]:

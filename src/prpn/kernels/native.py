@@ -28,6 +28,7 @@ Pointer = ctypes.c_void_p
 
 _SIZE, _NUMBER, _SEED, _FLAG, _TEXT = ctypes.c_int64, ctypes.c_float, ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p
 _SIGNATURES: dict[str, tuple[type, ...]] = {
+    "prpn_processor_is_intels": (),
     "prpn_dropout": (Pointer, _SIZE, _SIZE, _SIZE, _SEED, _NUMBER, Pointer, _SIZE),
     "prpn_decoding": (*[Pointer] * 4, *[_SIZE] * 4, _FLAG, *[Pointer] * 4, _SIZE),
     "prpn_product": (*(Pointer, _SIZE, _SIZE) * 2, *[_SIZE] * 3, _FLAG, Pointer, _FLAG, _SIZE),
@@ -52,6 +53,7 @@ _SIGNATURES: dict[str, tuple[type, ...]] = {
 """Arguments of all functions."""
 _RESULTS = {
     "prpn_text_new": Pointer,
+    "prpn_processor_is_intels": _FLAG,
     **dict.fromkeys((f"prpn_text_{name}" for name in ("read", "unknown", "words", "write", "part")), _SIZE),
 }
 """What those return that return something."""
@@ -113,6 +115,12 @@ def instruction_set() -> str | None:
 def multiplies_bf16() -> bool:
     """Whether the processor at hand multiplies bf16 faster than fp32, and the library knows how."""
     return instruction_set() in ("amx", "avx512bf16")
+
+
+@cache
+def multiplies_fp32() -> bool:
+    """Whether the library multiplies large fp32 matrices faster than PyTorch, which calls Intel's library, does."""
+    return not required_library().prpn_processor_is_intels()
 
 
 def complaint() -> str:

@@ -2,8 +2,10 @@
 
     bf16:   A · B  →  bf16(A) · bf16(B)
 
-In fp32 they are PyTorch's. In bf16 they are the native core's (native/product.h), since PyTorch's round their results
-as well. Processors with AMX or AVX512_BF16 multiply bf16 faster than fp32; others round and are no faster.
+In bf16 they are the native core's (native/product.h), since PyTorch's round their results as well. Processors with AMX
+or AVX512_BF16 multiply bf16 faster than fp32; others round and are no faster. In fp32 they are PyTorch's on processors of
+Intel, whose library it calls, and where there are few rows to pack a matrix for; elsewhere the native core's, which has
+up to twice the speed (docs/log.md).
 """
 
 from __future__ import annotations
@@ -15,16 +17,22 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from prpn.kernels import in_use, native_reads
-from prpn.kernels.native import address, required_library, threads
+from prpn.kernels.native import address, multiplies_fp32, required_library, threads
 
 FP32, BF16 = 0, 1
 """What a product's factors are rounded to, as native/product.h numbers them."""
 
 
-def product(a: Tensor, b: Tensor, out: Tensor | None = None, add: bool = False) -> Tensor:
-    """A (n, k) · B (k, m) in the precision in use, written or added to `out` if there is one."""
-    if in_use() == "bf16" and native_reads(a):
-        return native_product(a, b, out, add, BF16)
+WORTH_PACKING = 256
+"""Rows from which on a product in fp32 gains more than packing its other factor takes."""
+
+
+def product(a: Tensor, b: Tensor, out: Tensor | None = None, add: bool = False, precise: bool = False) -> Tensor:
+    """A (n, k) · B (k, m) in the precision in use, or in fp32, written or added to `out` if there is one."""
+    if native_reads(a):
+        form = BF16 if in_use() == "bf16" and not precise else FP32
+        if form == BF16 or (len(a) >= WORTH_PACKING and multiplies_fp32()):
+            return native_product(a, b, out, add, form)
     if add:
         assert out is not None
         return out.addmm_(a, b)
@@ -45,7 +53,7 @@ def native_product(a: Tensor, b: Tensor, out: Tensor | None, add: bool, form: in
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """The same as `torch.nn.functional.linear`, in the precision in use, also backwards."""
-    if in_use() != "bf16" or not native_reads(x):
+    if not native_reads(x):
         return torch.nn.functional.linear(x, weight, bias)
     result: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return result

@@ -95,9 +95,7 @@ private:
     void score(Share chunk) {
         const int64_t rows = chunk.end - chunk.begin;
         const int64_t at_once = std::clamp<int64_t>(MOST_LOGITS / V / MOST_ROWS, 1, HEIGHT / MOST_ROWS) * MOST_ROWS;
-        const int64_t rounds =
-            (rows + at_once * d.threads - 1) / (at_once * d.threads);  // as many blocks for each thread
-        const int64_t blocks = std::min(rounds * d.threads, rows);
+        const int64_t blocks = even_blocks(rows, at_once, d.threads);
         parallel(blocks, d.threads, 1, [&](int64_t begin, int64_t end) {
             Aligned<float> logits(at_once * V);
             Aligned<Factor> taken(Tiles::padded_rows(at_once) * taken_stride<Kind>(E));

@@ -1,4 +1,4 @@
-// Whether this library's instructions exist on the machine at hand.
+// What machine this is: whether this library's instructions exist on it, and who made it.
 
 #include "api.h"
 
@@ -29,4 +29,9 @@ PRPN_API int32_t prpn_runs_here() {
 #else
     return vectors;
 #endif
+}
+
+PRPN_API int32_t prpn_processor_is_intels() {
+    __builtin_cpu_init();
+    return __builtin_cpu_is("intel") != 0;
 }

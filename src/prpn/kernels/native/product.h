@@ -120,7 +120,8 @@ inline void product(Matrix a, int64_t rows, const Packed& w, Share panels, float
 inline void multiply(Matrix a, int64_t rows, Matrix w, int64_t depth, int64_t columns, Format format, float* c,
                      bool add, int64_t threads) {
     const Packed packed(w, depth, columns, format, threads);
-    const int64_t blocks = (rows + HEIGHT - 1) / HEIGHT;
+    const bool by_rows = rows > HEIGHT * (threads - 1);
+    const int64_t blocks = by_rows ? even_blocks(rows, HEIGHT, threads) : (rows + HEIGHT - 1) / HEIGHT;
     const auto some = [&](Share some_blocks, Share panels) {
         Buffers buffers;
         for (int64_t block = some_blocks.begin; block < some_blocks.end; ++block) {
@@ -130,7 +131,7 @@ inline void multiply(Matrix a, int64_t rows, Matrix w, int64_t depth, int64_t co
         }
     };
     const Share all_blocks(0, blocks), all_panels(0, packed.panels());
-    if (blocks >= threads) {
+    if (by_rows) {
         parallel(blocks, threads, 1, [&](int64_t begin, int64_t end) { some({begin, end}, all_panels); });
     } else {
         parallel(packed.panels(), threads, 1, [&](int64_t begin, int64_t end) { some(all_blocks, {begin, end}); });

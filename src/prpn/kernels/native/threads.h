@@ -20,6 +20,12 @@ void parallel(int64_t count, int64_t threads, int64_t grain, const Work& work) {
     for (int64_t part = 0; part < threads; ++part) work(begin(part), begin(part + 1));
 }
 
+// Blocks of at most `most` of `count` things, as many for each thread where there are enough.
+inline int64_t even_blocks(int64_t count, int64_t most, int64_t threads) {
+    const int64_t rounds = (count + most * threads - 1) / (most * threads);
+    return std::min(rounds * threads, count);
+}
+
 // The half-open share of 0 … count − 1 that belongs to one part of several.
 struct Share {
     Share(int64_t begin, int64_t end) : begin(begin), end(end) {}
