@@ -3,9 +3,9 @@
     bf16:   A · B  →  bf16(A) · bf16(B)
 
 In bf16 they are the native core's (native/product.h), since PyTorch's round their results as well. Processors with AMX
-or AVX512_BF16 multiply bf16 faster than fp32; others round and are no faster. In fp32 they are PyTorch's on processors of
-Intel, whose library it calls, and where there are few rows to pack a matrix for; elsewhere the native core's, which has
-up to twice the speed (docs/log.md).
+or AVX512_BF16 multiply bf16 faster than fp32; others round and are no faster. In fp32 they are PyTorch's where the
+processor is Intel's, whose library it calls, and where there are few rows to pack a matrix for; elsewhere the native
+core's, which has up to twice the speed (docs/log.md).
 """
 
 from __future__ import annotations
