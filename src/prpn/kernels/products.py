@@ -24,7 +24,7 @@ FP32, BF16 = 0, 1
 
 
 WORTH_PACKING = 256
-"""Rows from which on a product in fp32 gains more than packing its other factor takes."""
+"""Rows from which on packing the other factor is taken to pay in fp32; a guess, not tuned."""
 
 
 def product(a: Tensor, b: Tensor, out: Tensor | None = None, add: bool = False, precise: bool = False) -> Tensor:
