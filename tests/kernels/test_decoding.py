@@ -135,16 +135,26 @@ def test_the_mean_of_nothing_is_refused(kernels: str) -> None:
             chunked_cross_entropy(x, weight, bias, targets)
 
 
+@pytest.mark.parametrize("native_is_faster", [True, False])
 @pytest.mark.parametrize("kernels", ["fp32", "bf16"])
-def test_the_model_asks_for_the_precision_in_use(kernels: str) -> None:
+def test_the_model_asks_for_the_precision_in_use(
+    kernels: str, native_is_faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loss, "multiplies_fp32", lambda: native_is_faster)
     x, weight, bias, targets = problem(50, 33, 9, 1.0, 3)
     leaves = [t.requires_grad_() for t in (x, weight, bias)]
     with kernels_set(kernels):
         mean = chunked_cross_entropy(*leaves, targets)
         gradients = torch.autograd.grad(3 * mean, leaves)
         scores = token_cross_entropies(*leaves, targets)
-    found = gradients_for(*(leaf.detach() for leaf in leaves))
-    losses = native_decode(*(leaf.detach() for leaf in leaves), targets, found, BF16 if kernels == "bf16" else FP32)
+    given = *(leaf.detach() for leaf in leaves), targets
+    found = gradients_for(*given[:3])
+    if kernels == "bf16":
+        losses = native_decode(*given, found, BF16)
+    elif native_is_faster:
+        losses = native_decode(*given, found, FP32)
+    else:
+        losses = torch_decode(*given, found)
     assert_close(scores, losses, 1e-5, "scores")
     assert torch.equal(mean, losses.mean())
     for mine, theirs in zip(gradients, found, strict=True):

@@ -38,8 +38,8 @@ _KEPT = (
     "cell_mean", "cell_scale",
 )  # fmt: skip
 _GRADIENTS = (
-    "d_tape", "d_past", "d_gates", "d_keys", "d_scores", "d_summaries", "d_input_gain", "d_shift", "d_hidden_bias",
-    "d_hidden_gain", "d_cell_gain", "d_cell_shift",
+    "d_hidden", "d_cells", "d_past", "d_gates", "d_keys", "d_scores", "d_summaries", "d_input_gain", "d_shift",
+    "d_hidden_bias", "d_hidden_gain", "d_cell_gain", "d_cell_shift",
 )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def native_recurrence(
     """The same as `prpn.model.reading.recurrence`, except that the backward pass uses `gate_inputs` as its own."""
     from prpn.model.reading import Tapes
 
-    tape, attention = _Recurrence.apply(  # type: ignore[no-untyped-call]
+    hidden, cells, attention = _Recurrence.apply(  # type: ignore[no-untyped-call]
         layer.hidden_norm.released,
         masks,
         gate_inputs,
@@ -97,7 +97,6 @@ def native_recurrence(
         layer.input_norm.bias,
         *layer.recurrent_weights,
     )
-    hidden, cells = tape.chunk(2, -1)
     return Tapes(hidden, cells, None if key_inputs is None else attention)
 
 
@@ -113,7 +112,8 @@ class _Recurrence(torch.autograd.Function):
         past: Tensor,
         key_weight: Tensor | None,
         *norms_and_weights: Tensor,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        ctx.set_materialize_grads(False)  # of cells nothing is wanted, unless someone asks for the state's gradient
         (steps, batch, slots), size = gates.shape, past.shape[-1] // 2
         attends = key_inputs is not None
         attending = steps if attends else 0
@@ -162,20 +162,20 @@ class _Recurrence(torch.autograd.Function):
         ctx.reading, ctx.masks, ctx.kept, ctx.attends = reading, masks, kept, attends
         ctx.save_for_backward(tape, attention, gates, key_weight, *weights)
         ctx.mark_non_differentiable(attention)
-        return tape, attention
+        return tape[..., :size], tape[..., size:], attention
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_tape: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, d_hidden: Tensor | None, d_cells: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
         if ctx.kept is None:
             raise RuntimeError("the backward pass of the native recurrence can run once only")
         tape, attention, gates, key_weight, *weights = ctx.saved_tensors
         kept, reading, masks = ctx.kept, ctx.reading, ctx.masks
         ctx.kept = None
         (_, batch, slots), size = gates.shape, tape.shape[-1] // 2
-        d_tape = d_tape.contiguous()
+        d_hidden, d_cells = (None if d is None else d.contiguous() for d in (d_hidden, d_cells))
         d_gates = torch.zeros_like(gates) if not ctx.attends else torch.empty_like(gates)
-        d_past = d_tape.new_empty(slots, batch, 2 * size) if ctx.needs_input_grad[5] else None
+        d_past = tape.new_empty(slots, batch, 2 * size) if ctx.needs_input_grad[5] else None
         d_keys, d_scores = torch.empty_like(kept["keys"]), torch.empty_like(kept["relative"])
         d_summaries = torch.empty_like(kept["summaries"])
         sums = {name: tape.new_zeros((1 if "cell" in name else 4) * size) for name in _GRADIENTS[-6:]}
@@ -186,7 +186,8 @@ class _Recurrence(torch.autograd.Function):
             key_weight=key_weight,
             **dict(zip(_INPUTS[4:12], weights, strict=True)),
             keeps_past_gradient=d_past is not None,
-            d_tape=d_tape,
+            d_hidden=d_hidden,
+            d_cells=d_cells,
             d_past=d_past,
             d_gates=d_gates,
             d_keys=d_keys,

@@ -13,7 +13,7 @@
 //
 // Backwards, what the N later steps want of state t is gathered instead of scattered, ∂a being the scores' gradient:
 //
-//     ∂[h; c]_t = ∂tape_t + Σ_{j=1}^{N} ((m_s s)^{t+j}_{N−j} ∂[h̃; c̃]_{t+j} + ∂a^{t+j}_{N−j} [k_{t+j}; 0])
+//     ∂[h; c]_t = [∂h_t; ∂c_t] + Σ_{j=1}^{N} ((m_s s)^{t+j}_{N−j} ∂[h̃; c̃]_{t+j} + ∂a^{t+j}_{N−j} [k_{t+j}; 0])
 //                 + [m_in W_kᵀ ∂k_{t+1}; 0]
 //
 // Gates are not kept: backwards they are computed again from x_t and LN(W_h …), which are, and the gradients of those two
@@ -49,7 +49,7 @@ struct Reading {
     float* normed;                                                            // (T, B, 4H): LN(W_h (m_r h̃) + b)
     float *input_mean, *input_scale, *hidden_scale, *cell_mean, *cell_scale;  // (T, B)
     // Backward pass. ∂x replaces x and ∂(W_h h̃) the normed products.
-    const float* d_tape;                                        // (N + T, B, 2H)
+    const float *d_hidden, *d_cells;                            // (N + T, B, H) each; none where nothing is wanted
     float *d_past, *d_gates, *d_keys, *d_scores, *d_summaries;  // (N, B, 2H), …, (T, B, 2H)
     float *d_input_gain, *d_shift;                              // β and β' have the same gradient
     float *d_hidden_bias, *d_hidden_gain, *d_cell_gain, *d_cell_shift;

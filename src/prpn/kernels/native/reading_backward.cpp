@@ -71,7 +71,8 @@ private:
 
     // ∂[h; c]_t into d_state; t < 0 is the past.
     void gather(int64_t t, int64_t b) {
-        std::memcpy(d_state.data(), r.d_tape + place(N + t, b) * 2 * H, 2 * H * sizeof(float));
+        wanted(r.d_hidden, N + t, b, d_state.data());
+        wanted(r.d_cells, N + t, b, d_state.data() + H);
         terms.clear();
         key_terms.clear();
         if (!r.attends) {
@@ -84,6 +85,15 @@ private:
         }
         weighted_sum(terms, 2 * H, d_state.data(), true);
         weighted_sum(key_terms, H, d_state.data(), true);
+    }
+
+    // What is wanted of a row of the tape from outside of the recurrence.
+    void wanted(const float* gradient, int64_t row, int64_t b, float* to) const {
+        if (gradient) {
+            std::memcpy(to, gradient + place(row, b) * H, H * sizeof(float));
+        } else {
+            std::memset(to, 0, H * sizeof(float));
+        }
     }
 
     void update(int64_t t, int64_t b) {
