@@ -38,6 +38,8 @@ class Learner(ABC):
 
     fused = True
     """Whether PyTorch's Adam is the fused one."""
+    clips = True
+    """Whether gradients are clipped before the optimiser's step."""
 
     def __init__(self, size: Size) -> None:
         config = TrainingConfig(epochs=1, learning_rate=1e-4)  # drawn tokens: there is nothing to learn
@@ -65,7 +67,8 @@ class Learner(ABC):
         """One training step; its loss."""
         loss = self.loss()
         loss.backward()
-        clip_grad_norm_(self.parameters, self.clip)
+        if self.clips:
+            clip_grad_norm_(self.parameters, self.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # before the next forward pass needs memory
         return loss.item()
@@ -111,6 +114,8 @@ class Untuned(StepByStep):
 
 class Package(Learner):
     """This package, whatever kernels are in use."""
+
+    clips = False  # its optimiser does
 
     def prepare(self, size: Size) -> Iterable[Tensor]:
         self.network = PRPN(size.config, size.vocabulary).train()

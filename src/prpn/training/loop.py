@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn.utils import clip_grad_norm_
 
 from prpn import kernels
 from prpn.config import Recipe
@@ -138,8 +137,6 @@ class Trainer:
             output = self.network(inputs, None if batch.fresh else self.state, mask)
             loss = self.network.loss(output, targets, mask)
             (loss + penalty(output.hidden, mask, self.config)).backward()
-        if self.config.clip:
-            clip_grad_norm_(self.network.parameters(), self.config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # before the next forward pass needs memory
         self.state = output.state.detach() if self.config.batching == "stream" else None
