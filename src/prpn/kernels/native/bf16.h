@@ -9,21 +9,13 @@
 #include <cstdint>
 #include <cstring>
 
-#include "vector.h"
+#include "units.h"
 
 #ifdef __AVX512BF16__
 #include <immintrin.h>
 #endif
 
 namespace prpn {
-
-// Rounds to the nearest bf16, ties to even; what is not a number stays so.
-inline uint16_t to_bf16(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000) return uint16_t(bits >> 16 | 0x40);
-    return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 inline float from_bf16(uint16_t half) {
     const uint32_t bits = uint32_t(half) << 16;
@@ -35,9 +27,9 @@ inline float from_bf16(uint16_t half) {
 // Where the weights lie, whatever multiplies them.
 struct Pairs {
     using Weight = uint16_t;
-    static constexpr int64_t TOGETHER = 2, NEIGHBOURS = 2, COLUMNS = 2 * WIDTH;
+    using WeightUnit = Pair;
+    static constexpr int64_t TOGETHER = 2, COLUMNS = 2 * WIDTH;
 
-    static Weight weight(float value) { return to_bf16(value); }
     static int64_t offset(int64_t k, int64_t column) { return (k / 2 * COLUMNS + column) * 2 + k % 2; }
 };
 
@@ -45,10 +37,9 @@ struct Pairs {
 
 struct Bf16 : Pairs {
     using Factor = uint16_t;
+    using FactorUnit = Pair;
     using Weights = __m512i;
 
-    static Factor factor(float value) { return to_bf16(value); }
-    static Factor factor(Factor rounded) { return rounded; }
     static Weights load(const Weight* from) { return _mm512_loadu_si512(from); }
     static Weights splat(const Factor* from) {
         int32_t pair;
@@ -64,11 +55,11 @@ struct Bf16 : Pairs {
 
 struct Bf16 : Pairs {
     using Factor = float;
+    using FactorUnit = Widened;
     struct Weights {
         Vector first, second;
     };
 
-    static Factor factor(float value) { return from_bf16(to_bf16(value)); }
     static Weights load(const Weight* from) {
         Integers pairs;
         std::memcpy(&pairs, from, sizeof pairs);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "api.h"
+#include "normalise.h"
 #include "product.h"
 #include "vector.h"
 
@@ -170,12 +171,12 @@ private:
         if (!to) return;
         const float inverse = 1.0f / total;
         z[target] -= total;
-        for (int64_t i = 0; i < V; ++i) {
-            const float p = z[i] * inverse;
-            bias_sum[i] += p;
-            to[i] = Kind::factor(p);
-        }
-        std::fill(to + V, to + padded<Kind>(V), Factor{});
+        each_vector(V, [&](int64_t i, int64_t n) {
+            const Vector p = load(z + i, n) * inverse;
+            store(z + i, p, n);
+            store(bias_sum + i, load(bias_sum + i, n) + p, n);
+        });
+        take_rows<Kind>(Matrix{z, V, 1}, 1, V, to);
     }
 };
 

@@ -22,19 +22,26 @@ struct Spread {
     float mean, scale;
 };
 
-inline Spread spread_of(const float* x, int64_t n, bool released) {
-    Vector total{};
-    each_vector(n, [&](int64_t i, int64_t count) { total += load(x + i, count); });
-    const float mean = sum(total) / float(n);
-    Vector squares{};
+// Σ of a function of the place over a row, in four sums that do not wait for each other.
+template <class Body>
+inline float sum_over(int64_t n, const Body& body) {
+    Vector sums[4] = {};
     int64_t i = 0;
-    for (; i + WIDTH <= n; i += WIDTH) {
-        const Vector difference = load(x + i) - mean;
-        squares += difference * difference;
+    for (; i + 4 * WIDTH <= n; i += 4 * WIDTH) {
+        for (int64_t j = 0; j < 4; ++j) sums[j] += body(i + j * WIDTH, WIDTH);
     }
-    float rest = 0;
-    for (; i < n; ++i) rest += (x[i] - mean) * (x[i] - mean);
-    const float moment = sum(squares) + rest;
+    for (; i < n; i += WIDTH) sums[0] += body(i, std::min(WIDTH, n - i));
+    return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+// Of a row given as a function of the place; where there is nothing it gives 0.
+template <class Row>
+inline Spread spread_of(int64_t n, bool released, const Row& row) {
+    const float mean = sum_over(n, row) / float(n);
+    const float moment = sum_over(n, [&](int64_t i, int64_t count) {
+        const Vector difference = count < WIDTH ? first_of(row(i, count) - mean, count) : row(i, count) - mean;
+        return difference * difference;
+    });
     const float scale = released ? std::sqrt(moment / float(n - 1)) + 1e-6f : std::sqrt(moment / float(n) + 1e-5f);
     return {mean, scale};
 }
@@ -44,20 +51,15 @@ inline float kappa_of(float scale, int64_t n, bool released) {
     return scale / (std::max(scale - 1e-6f, 1e-30f) * float(n - 1));  // equal features have no spread
 }
 
-// ∂x in place of ∂y, given y as a function of the place.
-template <class Normed>
-inline void normalise_backward(float* gradient, int64_t n, float scale, bool released, const Normed& normed) {
-    Vector total{}, projection{};
-    each_vector(n, [&](int64_t i, int64_t count) {
-        const Vector d = load(gradient + i, count);
-        total += d;
-        projection += d * normed(i, count);
-    });
-    const float mean = sum(total) / float(n), along = sum(projection) * kappa_of(scale, n, released);
-    const float inverse = 1.0f / scale;
-    each_vector(n, [&](int64_t i, int64_t count) {
-        store(gradient + i, (load(gradient + i, count) - mean - normed(i, count) * along) * inverse, count);
-    });
-}
+// ∂x of a vector, given mean ∂y and κ Σ ∂y y.
+struct Unnormalise {
+    Unnormalise(float total, float projection, int64_t n, float scale, bool released)
+        : mean(total / float(n)), along(projection * kappa_of(scale, n, released)), inverse(1.0f / scale) {}
+
+    Vector operator()(Vector d_normed, Vector normed) const { return (d_normed - mean - normed * along) * inverse; }
+
+private:
+    const float mean, along, inverse;
+};
 
 }  // namespace prpn

@@ -10,9 +10,9 @@
 #include <tuple>
 
 #include "aligned.h"
-#include "bf16.h"
 #include "threads.h"
 #include "tiles.h"
+#include "units.h"
 #include "vector.h"
 
 namespace prpn {
@@ -24,16 +24,16 @@ enum class Format : int32_t { FP32 = 0, BF16 = 1, TILES = 2 };
 // How a wish for fp32 or bf16 is met by this library.
 inline Format available(Format wish) { return wish == Format::BF16 && Tiles::NATIVE ? Format::TILES : wish; }
 
-// A way to multiply: types of factors and weights, how many of them along K are taken together, and where they lie in a
-// panel: neighbours along K beside each other, runs of 16 columns after each other.
+// A way to multiply: types of factors and weights and the units (units.h) they form, how many of them along K are taken
+// together, and where a unit of weights begins in a panel: runs of 16 columns lie beside each other.
 struct Fp32 {
     using Weight = float;
     using Factor = float;
+    using WeightUnit = Single;
+    using FactorUnit = Single;
     using Weights = Vector;
-    static constexpr int64_t TOGETHER = 1, NEIGHBOURS = 1, COLUMNS = PANEL;
+    static constexpr int64_t TOGETHER = 1, COLUMNS = PANEL;
 
-    static Weight weight(float value) { return value; }
-    static Factor factor(float value) { return value; }
     static int64_t offset(int64_t k, int64_t column) { return k * PANEL + column; }
     static Weights load(const Weight* from) { return prpn::load(from); }
     static Weights splat(const Factor* from) { return prpn::splat(*from); }
@@ -62,6 +62,15 @@ struct MatrixOf {
 };
 
 using Matrix = MatrixOf<float>;
+
+// Units of `count` numbers of line k, and of the lines after it if a unit takes several; lines from `depth` on are 0.
+template <class Unit, class Number>
+inline __attribute__((always_inline)) Units across(const Number* from, int64_t line_stride, int64_t k, int64_t depth, int64_t count) {
+    static constexpr Number ZEROS[WIDTH] = {};
+    const Number* lines[Unit::NUMBERS];
+    for (int64_t i = 0; i < Unit::NUMBERS; ++i) lines[i] = k + i < depth ? from + (k + i) * line_stride : ZEROS;
+    return Unit::across(lines, count);
+}
 
 // A matrix W (K, N) ready to be multiplied with, as panels of columns, the last one filled up with zeros.
 class Packed {
@@ -94,42 +103,35 @@ private:
     Format format_;
     Buffers buffers_;
 
-    // In runs of columns that lie together in a panel; what lies together in the source is read together.
+    // In runs of columns that lie together in a panel, by squares of units where the source lies by columns.
     template <class Kind>
     void pack(Matrix source, int64_t number) {
-        constexpr int64_t RUN = 16, DEPTH = 32, NEAR = Kind::NEIGHBOURS;
-        using Weight = typename Kind::Weight;
-        Weight* panel = std::get<Aligned<Weight>>(buffers_).data() + number * panel_size_;
-        Weight square[DEPTH][RUN] = {};
-        for (int64_t column = 0; column < Kind::COLUMNS; column += RUN) {
-            const int64_t first = number * Kind::COLUMNS + column;
-            const int64_t count = std::clamp<int64_t>(columns_ - first, 0, RUN);
-            if (count < RUN) std::fill(square[0], square[DEPTH], Weight{});
-            const float* from = source.from + first * source.column_stride;
-            for (int64_t top = 0; top < padded<Kind>(depth_); top += DEPTH) {
-                const int64_t depth = std::min(DEPTH, depth_ - top);
-                if (source.column_stride == 1) {
-                    for (int64_t k = 0; k < depth; ++k) {
-                        const float* row = from + (top + k) * source.row_stride;
-                        for (int64_t n = 0; n < count; ++n) square[k][n] = Kind::weight(row[n]);
-                    }
-                } else {
-                    Weight turned[RUN][DEPTH];
-                    for (int64_t n = 0; n < count; ++n) {
-                        const float* line = from + n * source.column_stride + top;
-                        for (int64_t k = 0; k < depth; ++k) turned[n][k] = Kind::weight(line[k]);
-                    }
-                    for (int64_t k = 0; k < depth; ++k) {
-                        for (int64_t n = 0; n < count; ++n) square[k][n] = turned[n][k];
-                    }
+        using Unit = typename Kind::WeightUnit;
+        auto* panel = std::get<Aligned<typename Kind::Weight>>(buffers_).data() + number * panel_size_;
+        const int64_t length = padded<Kind>(depth_);
+        const auto columns_from = [&](int64_t column) {
+            return std::clamp<int64_t>(columns_ - number * Kind::COLUMNS - column, 0, WIDTH);
+        };
+        const float* from = source.from + number * Kind::COLUMNS * source.column_stride;
+        if (source.column_stride == 1) {
+            for (int64_t k = 0; k < length; k += Unit::NUMBERS) {
+                for (int64_t column = 0; column < Kind::COLUMNS; column += WIDTH) {
+                    const Units units = across<Unit>(from + column, source.row_stride, k, depth_, columns_from(column));
+                    store_units(panel + Kind::offset(k, column), units);
                 }
-                const int64_t filled = padded<Kind>(depth);
-                std::fill(square[depth], square[filled], Weight{});
-                for (int64_t k = 0; k < filled; k += NEAR) {
-                    Weight* to = panel + Kind::offset(top + k, column);
-                    for (int64_t n = 0; n < RUN; ++n) {
-                        for (int64_t near = 0; near < NEAR; ++near) to[n * NEAR + near] = square[k + near][n];
-                    }
+            }
+            return;
+        }
+        for (int64_t column = 0; column < Kind::COLUMNS; column += WIDTH) {
+            for (int64_t top = 0; top < length; top += WIDTH * Unit::NUMBERS) {
+                Units square[WIDTH] = {};
+                for (int64_t n = 0; n < columns_from(column); ++n) {
+                    square[n] = Unit::along(from + (column + n) * source.column_stride + top, depth_ - top);
+                }
+                turn_over(square);
+                const int64_t rows = std::min(WIDTH, (length - top) / Unit::NUMBERS);
+                for (int64_t row = 0; row < rows; ++row) {
+                    store_units(panel + Kind::offset(top + row * Unit::NUMBERS, column), square[row]);
                 }
             }
         }
@@ -146,42 +148,41 @@ int64_t taken_stride(int64_t depth) {
 // Rows of A (…, K), rounded unless they are so already, one after the other, each filled up with zeros.
 template <class Kind, class Number>
 void take_rows(MatrixOf<Number> a, int64_t count, int64_t depth, typename Kind::Factor* to) {
-    using Factor = typename Kind::Factor;
+    using Unit = typename Kind::FactorUnit;
+    constexpr int64_t STEP = WIDTH * Unit::NUMBERS;
     const int64_t length = padded<Kind>(depth), stride = taken_stride<Kind>(depth);
-    if (a.column_stride == 1) {
-        for (int64_t row = 0; row < count; ++row) {
-            for (int64_t k = 0; k < depth; ++k) to[row * stride + k] = Kind::factor(a.from[row * a.row_stride + k]);
-            std::fill(to + row * stride + depth, to + row * stride + length, Factor{});
-        }
-        return;
-    }
-    // Turned over block by block in the cache. A block is wide, since its lines are far apart in memory.
-    constexpr int64_t ROWS = 128, DEPTH = 32, NEAR = Kind::NEIGHBOURS;
-    struct Neighbours {
-        Factor at[NEAR];
-    };
-    Neighbours block[DEPTH / NEAR][ROWS];
-    const Number zeros[ROWS] = {};
-    for (int64_t top = 0; top < count; top += ROWS) {
-        const int64_t rows = std::min(ROWS, count - top);
-        for (int64_t left = 0; left < length; left += DEPTH) {
-            const int64_t columns = std::min(DEPTH, length - left);
-            for (int64_t k = 0; k < columns; k += NEAR) {
-                const Number* lines[NEAR];
-                for (int64_t near = 0; near < NEAR; ++near) {
-                    const int64_t column = left + k + near;
-                    lines[near] = column < depth ? a.from + top + column * a.column_stride : zeros;
-                }
-                for (int64_t row = 0; row < rows; ++row) {
-                    for (int64_t near = 0; near < NEAR; ++near) {
-                        block[k / NEAR][row].at[near] = Kind::factor(lines[near][row]);
-                    }
+    if constexpr (std::is_same_v<Number, float>) {
+        if (a.column_stride == 1) {
+            for (int64_t row = 0; row < count; ++row) {
+                for (int64_t k = 0; k < length; k += STEP) {
+                    store_units(to + row * stride + k, Unit::along(a.from + row * a.row_stride + k, depth - k));
                 }
             }
-            for (int64_t row = 0; row < rows; ++row) {
-                Factor* start = to + (top + row) * stride + left;
-                for (int64_t k = 0; k < columns; k += NEAR) {
-                    std::memcpy(start + k, block[k / NEAR][row].at, sizeof(Neighbours));
+            return;
+        }
+    }
+    // Turned over in squares. Lines are far apart in memory, so that some length of each is read at once.
+    constexpr int64_t SQUARES = 8;
+    Units squares[SQUARES][WIDTH];
+    for (int64_t top = 0; top < count; top += SQUARES * WIDTH) {
+        const int64_t some = std::min(SQUARES, (count - top + WIDTH - 1) / WIDTH);
+        for (int64_t left = 0; left < length; left += STEP) {
+            for (int64_t k = 0; k < WIDTH; ++k) {
+                const int64_t line = left + k * Unit::NUMBERS;
+                for (int64_t i = 0; i < some; ++i) {
+                    const Number* from = a.from + top + i * WIDTH;
+                    for (int64_t j = 0; j < Unit::NUMBERS; ++j) {
+                        __builtin_prefetch(from + (line + STEP + j) * a.column_stride);
+                    }
+                    const int64_t rows = std::min(WIDTH, count - top - i * WIDTH);
+                    squares[i][k] = across<Unit>(from, a.column_stride, line, depth, rows);
+                }
+            }
+            for (int64_t i = 0; i < some; ++i) {
+                turn_over(squares[i]);
+                const int64_t first = top + i * WIDTH;
+                for (int64_t row = 0; row < std::min(WIDTH, count - first); ++row) {
+                    store_units(to + (first + row) * stride + left, squares[i][row]);
                 }
             }
         }

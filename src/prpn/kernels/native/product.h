@@ -5,7 +5,7 @@
 // leading bits of their mantissa and the sums are fp32: in AMX tiles where the processor has them, else two at a time
 // (bf16.h).
 //
-// `product` is for few rows and a W that is used again and again: threads that share its panels keep their parts of it in
+// `Factors` are for few rows and a W that is used again and again: threads that share its panels keep their parts of it in
 // their own caches from one call to the next. `multiply` is for two matrices that meet once.
 #pragma once
 
@@ -30,21 +30,23 @@ struct Ahead {
     int64_t step;
 };
 
-// C (ROWS, columns ≤ PANEL) (+)= A (ROWS, K) · panel, K being `length` times the numbers that are taken together.
-template <class Kind, int64_t ROWS>
+// C (ROWS, columns) (+)= A (ROWS, K) · panel, K being `length` times the numbers that are taken together. Of a panel with
+// few columns only the first of its two VECTORS is looked at.
+template <class Kind, int64_t VECTORS, int64_t ROWS>
 void meet_panel(const typename Kind::Factor* a, int64_t a_stride, const typename Kind::Weight* panel, int64_t length,
                 Ahead<typename Kind::Weight> ahead, float* c, int64_t c_stride, int64_t columns, bool add) {
     constexpr int64_t TOGETHER = Kind::TOGETHER;
-    Vector sums[ROWS][2] = {};
+    Vector sums[ROWS][VECTORS] = {};
     for (int64_t k = 0; k < length; ++k) {
         __builtin_prefetch(ahead.from + k * ahead.step, 0, 2);
-        const auto left = Kind::load(panel + k * PANEL * TOGETHER);
-        const auto right = Kind::load(panel + (k * PANEL + WIDTH) * TOGETHER);
+        typename Kind::Weights weights[VECTORS];
+#pragma GCC unroll 2
+        for (int64_t i = 0; i < VECTORS; ++i) weights[i] = Kind::load(panel + (k * PANEL + i * WIDTH) * TOGETHER);
 #pragma GCC unroll 12
         for (int64_t row = 0; row < ROWS; ++row) {
             const auto factor = Kind::splat(a + row * a_stride + k * TOGETHER);
-            sums[row][0] = Kind::add(sums[row][0], factor, left);
-            sums[row][1] = Kind::add(sums[row][1], factor, right);
+#pragma GCC unroll 2
+            for (int64_t i = 0; i < VECTORS; ++i) sums[row][i] = Kind::add(sums[row][i], factor, weights[i]);
         }
     }
     const auto put = [add](float* to, Vector sum, int64_t count) {
@@ -53,21 +55,22 @@ void meet_panel(const typename Kind::Factor* a, int64_t a_stride, const typename
 #pragma GCC unroll 12
     for (int64_t row = 0; row < ROWS; ++row) {
         put(c + row * c_stride, sums[row][0], std::min(WIDTH, columns));
-        put(c + row * c_stride + WIDTH, sums[row][1], columns - WIDTH);
+        if constexpr (VECTORS > 1) put(c + row * c_stride + WIDTH, sums[row][1], columns - WIDTH);
     }
 }
 
 // The function above for each number of rows that it may be given.
-template <class Kind, size_t... LESS_ONE>
+template <class Kind, int64_t VECTORS, size_t... LESS_ONE>
 constexpr auto by_rows(std::index_sequence<LESS_ONE...>) {
-    return std::array{&meet_panel<Kind, int64_t(LESS_ONE) + 1>...};
+    return std::array{&meet_panel<Kind, VECTORS, int64_t(LESS_ONE) + 1>...};
 }
 
 // C (rows, N) (+)= A (rows, K) · W for the columns of some panels, the rows of A as `take_rows` leaves them.
 template <class Kind>
 void product_in_panels(const typename Kind::Factor* a, int64_t a_stride, int64_t rows, const Packed& w, Share panels,
                        float* c, int64_t c_stride, bool add) {
-    constexpr auto functions = by_rows<Kind>(std::make_index_sequence<MOST_ROWS>());
+    constexpr auto whole = by_rows<Kind, 2>(std::make_index_sequence<MOST_ROWS>());
+    constexpr auto half = by_rows<Kind, 1>(std::make_index_sequence<MOST_ROWS>());
     constexpr int64_t TOGETHER = Kind::TOGETHER;
     const int64_t length = padded<Kind>(w.depth()) / TOGETHER;
     const int64_t blocks = (rows + MOST_ROWS - 1) / MOST_ROWS,
@@ -77,6 +80,7 @@ void product_in_panels(const typename Kind::Factor* a, int64_t a_stride, int64_t
         const int64_t top = stage * length / stages, part = (stage + 1) * length / stages - top;
         for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
             const int64_t first = panel * PANEL, columns = std::min(PANEL, w.columns() - first);
+            const auto& functions = columns > WIDTH ? whole : half;
             const int64_t after = panel + 1 < panels.end ? panel + 1 : panels.begin;
             const auto* weights = w.panel<Kind>(panel) + top * PANEL * TOGETHER;
             const auto* next = w.panel<Kind>(after) + top * PANEL * TOGETHER;
@@ -101,20 +105,42 @@ inline void product_in_panels<Tiles>(const uint16_t* a, int64_t a_stride, int64_
     }
 }
 
-// C (rows, N) (+)= A (rows, K) · W for the columns of some panels. The buffers are kept by the caller: no memory is asked
-// for in a loop.
-inline void product(Matrix a, int64_t rows, const Packed& w, Share panels, float* c, int64_t c_stride, bool add,
-                    Buffers& buffers) {
-    if (panels.begin == panels.end || rows == 0) return;
-    with_kind(w.format(), [&](auto kind) {
-        using Kind = decltype(kind);
-        const int64_t stride = taken_stride<Kind>(w.depth());
-        auto& factors = std::get<Aligned<typename Kind::Factor>>(buffers);
-        factors.resize(Tiles::padded_rows(rows) * stride);
-        take_rows<Kind>(a, rows, w.depth(), factors.data());
-        product_in_panels<Kind>(factors.data(), stride, rows, w, panels, c, c_stride, add);
-    });
-}
+// Rows of A as a product with W wants them.
+class Factors {
+public:
+    Factors(const Packed& w, int64_t rows) : w_(w) {
+        with_kind(w.format(), [&](auto kind) {
+            using Kind = decltype(kind);
+            stride_ = taken_stride<Kind>(w.depth());
+            std::get<Aligned<typename Kind::Factor>>(buffers_).resize(Tiles::padded_rows(rows) * stride_);
+        });
+    }
+
+    void take(int64_t first, int64_t rows, Matrix a) {
+        with_kind(w_.format(), [&](auto kind) {
+            using Kind = decltype(kind);
+            auto& factors = std::get<Aligned<typename Kind::Factor>>(buffers_);
+            take_rows<Kind>(a, rows, w_.depth(), factors.data() + first * stride_);
+        });
+    }
+
+    // C (rows, N) (+)= A · W for the columns of some panels.
+    void meet(int64_t rows, Share panels, float* c, int64_t c_stride, bool add) const {
+        if (panels.begin == panels.end || rows == 0) return;
+        with_kind(w_.format(), [&](auto kind) {
+            using Kind = decltype(kind);
+            const auto& factors = std::get<Aligned<typename Kind::Factor>>(buffers_);
+            product_in_panels<Kind>(factors.data(), stride_, rows, w_, panels, c, c_stride, add);
+        });
+    }
+
+    const Packed& weights() const { return w_; }
+
+private:
+    const Packed& w_;
+    int64_t stride_;
+    Buffers buffers_;
+};
 
 // C (rows, N) (+)= A (rows, K) · W (K, N), by threads that share the rows or, where these are few, the columns.
 inline void multiply(Matrix a, int64_t rows, Matrix w, int64_t depth, int64_t columns, Format format, float* c,
@@ -123,11 +149,12 @@ inline void multiply(Matrix a, int64_t rows, Matrix w, int64_t depth, int64_t co
     const bool by_rows = rows > HEIGHT * (threads - 1);
     const int64_t blocks = by_rows ? even_blocks(rows, HEIGHT, threads) : (rows + HEIGHT - 1) / HEIGHT;
     const auto some = [&](Share some_blocks, Share panels) {
-        Buffers buffers;
+        Factors factors(packed, std::min(rows, HEIGHT));
         for (int64_t block = some_blocks.begin; block < some_blocks.end; ++block) {
             const Share part(rows, block, blocks);
-            product({a.from + part.begin * a.row_stride, a.row_stride, a.column_stride}, part.end - part.begin, packed,
-                    panels, c + part.begin * columns, columns, add, buffers);
+            const int64_t count = part.end - part.begin;
+            factors.take(0, count, {a.from + part.begin * a.row_stride, a.row_stride, a.column_stride});
+            factors.meet(count, panels, c + part.begin * columns, columns, add);
         }
     };
     const Share all_blocks(0, blocks), all_panels(0, packed.panels());

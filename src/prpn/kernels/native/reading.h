@@ -60,34 +60,31 @@ namespace prpn {
 // What a thread needs for its streams, and the rows of arrays as its steps see them.
 class Walk {
 public:
-    Walk(const Reading& r, int64_t part, int64_t parts, const Packed& key, const Packed& hidden, float* buffer)
+    Walk(const Reading& r, int64_t part, int64_t parts, Factors& key, Factors& hidden)
         : r(r),
           streams(r.batch, part, parts),
           begin(streams.begin),
           end(streams.end),
           H(r.hidden),
           N(r.slots),
-          key_weight(key),
-          hidden_weight(hidden),
-          key_panels(key.panels(), part, parts),
-          hidden_panels(hidden.panels(), part, parts),
-          buffer(buffer),
+          key_factors(key),
+          hidden_factors(hidden),
+          key_panels(key.weights().panels(), part, parts),
+          hidden_panels(hidden.weights().panels(), part, parts),
           key_in(r.key_in_seed, r.key_rate),
           key_out(r.key_out_seed, r.key_rate),
           attention(N, H, 2 * H, Dropout(r.attention_seed, r.attention_rate)),
-          row_scratch(4 * H) {}
+          row_scratch(H) {}
 
 protected:
     const Reading& r;
     const Share streams;
     const int64_t begin, end, H, N;
-    const Packed &key_weight, &hidden_weight;
+    Factors &key_factors, &hidden_factors;  // of all streams: each thread takes the rows of its own
     const Share key_panels, hidden_panels;
-    float* const buffer;  // (B, H), shared by all threads
     const Dropout key_in, key_out;
     Attention attention;
     std::vector<float> row_scratch;
-    Buffers scratch;
 
     // The gates of one place, from the two parts of u.
     class Update {
@@ -104,6 +101,14 @@ protected:
         Vector keep(int64_t i, int64_t n) const { return sigmoid(at(H + i, n)); }
         Vector candidate(int64_t i, int64_t n) const { return hyperbolic_tangent(at(2 * H + i, n)); }
         Vector show(int64_t i, int64_t n) const { return sigmoid(at(3 * H + i, n)); }
+        // Into the cache with what the next stream's place has at i.
+        void fetch_next(int64_t i) const {
+            for (int64_t gate = 4 * H; gate < 8 * H; gate += H) {
+                __builtin_prefetch(x + gate + i);
+                __builtin_prefetch(normed + gate + i);
+            }
+        }
+
         Vector input_normed(int64_t i, int64_t n) const { return (load(x + i, n) - mean) * inverse; }
         Vector hidden_normed(int64_t i, int64_t n) const { return load(normed + i, n); }
 
@@ -122,11 +127,15 @@ protected:
     int64_t place(int64_t t, int64_t b) const { return t * r.batch + b; }
     float* state(int64_t row, int64_t b) const { return r.tape + place(row, b) * 2 * H; }
 
-    // C (B, N) += A (B, K) · W by all threads together, once all rows of A and C are there
-    void multiply(const float* a, int64_t a_stride, const Packed& w, Share panels, float* c, int64_t c_stride) {
+    // C (B, N) = A (B, K) · W by all threads together, once all rows of A are there; then all of C is.
+    void multiply(const Factors& factors, Share panels, float* c, int64_t c_stride) const {
         wait_for_all();
-        product({a, a_stride, 1}, r.batch, w, panels, c, c_stride, true, scratch);
+        factors.meet(r.batch, panels, c, c_stride, false);
         wait_for_all();
+    }
+
+    void take(Factors& factors, int64_t b, const float* row) const {
+        factors.take(b, 1, {row, factors.weights().depth(), 1});
     }
 
     // to = from · mask for one row

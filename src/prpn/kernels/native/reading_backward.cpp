@@ -28,14 +28,14 @@ inline void add_to(std::vector<float>& sums, int64_t i, Vector terms, int64_t n)
 
 class Backward : Walk {
 public:
-    // buffer and carried are (B, H) and shared by all threads; carried is m_in W_kᵀ ∂k_{t+1}.
-    Backward(const Reading& r, int64_t part, int64_t parts, const Packed& key, const Packed& hidden, float* buffer,
+    // recalled and carried are (B, H) and shared by all threads: W_hᵀ ∂(W_h h̃) and m_in W_kᵀ ∂k_{t+1}.
+    Backward(const Reading& r, int64_t part, int64_t parts, Factors& key, Factors& hidden, float* recalled,
              float* carried)
-        : Walk(r, part, parts, key, hidden, buffer),
+        : Walk(r, part, parts, key, hidden),
           sums(H),
+          recalled(recalled),
           carried(carried),
           d_state(2 * H),
-          d_shown(H),
           cell_normed(H),
           d_update(4 * H) {}
 
@@ -44,11 +44,10 @@ public:
             for (int64_t b = begin; b < end; ++b) {
                 gather(t, b);
                 update(t, b);
-                std::memset(buffer + b * H, 0, H * sizeof(float));
             }
-            multiply(r.normed + place(t, 0) * 4 * H, 4 * H, hidden_weight, hidden_panels, buffer, H);
+            multiply(hidden_factors, hidden_panels, recalled, H);
             for (int64_t b = begin; b < end; ++b) {
-                recurrent_masked(buffer + b * H, r.d_summaries + place(t, b) * 2 * H);
+                recurrent_masked(recalled + b * H, r.d_summaries + place(t, b) * 2 * H);
                 if (r.attends) attend(t, b);
             }
             if (r.attends) make_keys(t);
@@ -65,8 +64,8 @@ public:
     Sums sums;
 
 private:
-    float* const carried;
-    std::vector<float> d_state, d_shown, cell_normed, d_update;
+    float *const recalled, *const carried;
+    std::vector<float> d_state, cell_normed, d_update;
     std::vector<Term> terms, key_terms;
 
     // ∂[h; c]_t into d_state; t < 0 is the past.
@@ -98,53 +97,60 @@ private:
 
     void update(int64_t t, int64_t b) {
         const int64_t at = place(t, b);
-        const float *d_hidden = d_state.data(), *cell = state(N + t, b) + H;
+        const float *d_hidden = d_state.data(), *d_cell = d_state.data() + H, *cell = state(N + t, b) + H;
         const float* cell_summary = r.summaries + at * 2 * H + H;
-        float *d_u = d_update.data(), *d_cell = d_state.data() + H, *d_cell_summary = r.d_summaries + at * 2 * H + H;
+        float *d_u = d_update.data(), *d_shown = row_scratch.data(), *d_cell_summary = r.d_summaries + at * 2 * H + H;
         const float mean = r.cell_mean[at], inverse = 1.0f / r.cell_scale[at];
         const Update u(*this, at);
+        Vector total{}, projection{};
         each_vector(H, [&](int64_t i, int64_t n) {
+            u.fetch_next(i);
             const Vector y = (load(cell + i, n) - mean) * inverse, gain = load(r.cell_gain + i, n);
             const Vector shown = hyperbolic_tangent(y * gain + load(r.cell_shift + i, n));
             const Vector show = u.show(i, n), d = load(d_hidden + i, n);
-            const Vector d_inner = d * show * (1.0f - shown * shown);
+            const Vector d_inner = d * show * (1.0f - shown * shown), d_normed = d_inner * gain;
             store(d_u + 3 * H + i, d * shown * show * (1.0f - show), n);
             store(cell_normed.data() + i, y, n);
             add_to(sums.cell_gain, i, d_inner * y, n);
             add_to(sums.cell_shift, i, d_inner, n);
-            store(d_shown.data() + i, d_inner * gain, n);
+            store(d_shown + i, d_normed, n);
+            total += d_normed;
+            projection += d_normed * y;
         });
-        normalise_backward(d_shown.data(), H, r.cell_scale[at], r.released,
-                           [&](int64_t i, int64_t n) { return load(cell_normed.data() + i, n); });
+        const Unnormalise cells(sum(total), sum(projection), H, r.cell_scale[at], r.released);
+        Vector hidden_total{}, hidden_projection{}, input_total{}, input_projection{};
+        const auto learn = [&](int64_t i, int64_t n, Vector d) {
+            const Vector hidden = u.hidden_normed(i, n), input = u.input_normed(i, n);
+            const Vector d_hidden = d * load(r.hidden_gain + i, n), d_input = d * load(r.input_gain + i, n);
+            add_to(sums.shift, i, d, n);
+            add_to(sums.hidden_gain, i, d * hidden, n);
+            add_to(sums.input_gain, i, d * input, n);
+            hidden_total += d_hidden;
+            hidden_projection += d_hidden * hidden;
+            input_total += d_input;
+            input_projection += d_input * input;
+            store(d_u + i, d, n);
+        };
         each_vector(H, [&](int64_t i, int64_t n) {
-            const Vector d = load(d_cell + i, n) + load(d_shown.data() + i, n);
+            const Vector d = load(d_cell + i, n) + cells(load(d_shown + i, n), load(cell_normed.data() + i, n));
             const Vector write = u.write(i, n), keep = u.keep(i, n), candidate = u.candidate(i, n);
-            store(d_u + i, d * candidate * write * (1.0f - write), n);
-            store(d_u + H + i, d * load(cell_summary + i, n) * keep * (1.0f - keep), n);
-            store(d_u + 2 * H + i, d * write * (1.0f - candidate * candidate), n);
             store(d_cell_summary + i, d * keep, n);
+            learn(i, n, d * candidate * write * (1.0f - write));
+            learn(H + i, n, d * load(cell_summary + i, n) * keep * (1.0f - keep));
+            learn(2 * H + i, n, d * write * (1.0f - candidate * candidate));
+            learn(3 * H + i, n, load(d_u + 3 * H + i, n));
         });
-        each_vector(4 * H, [&](int64_t i, int64_t n) { add_to(sums.shift, i, load(d_u + i, n), n); });
-        unnormalise(r.hidden_gain, r.hidden_scale[at], sums.hidden_gain, r.normed + at * 4 * H,
-                    [&](int64_t i, int64_t n) { return u.hidden_normed(i, n); });
-        const float* d_normed = r.normed + at * 4 * H;
-        each_vector(4 * H, [&](int64_t i, int64_t n) { add_to(sums.hidden_bias, i, load(d_normed + i, n), n); });
-        unnormalise(r.input_gain, r.input_scale[at], sums.input_gain, r.gate_inputs + at * 4 * H,
-                    [&](int64_t i, int64_t n) { return u.input_normed(i, n); });
-    }
-
-    // The gradient of what was normalised into `target`, where it lay, and its part in ∂γ, given ∂u.
-    template <class Normed>
-    void unnormalise(const float* gain, float scale, std::vector<float>& gain_sum, float* target,
-                     const Normed& normed) {
-        float *d = row_scratch.data(), *d_u = d_update.data();
+        const Unnormalise hidden(sum(hidden_total), sum(hidden_projection), 4 * H, r.hidden_scale[at], r.released);
+        const Unnormalise input(sum(input_total), sum(input_projection), 4 * H, r.input_scale[at], r.released);
         each_vector(4 * H, [&](int64_t i, int64_t n) {
-            const Vector gradient = load(d_u + i, n);
-            add_to(gain_sum, i, gradient * normed(i, n), n);
-            store(d + i, gradient * load(gain + i, n), n);
+            const Vector d = load(d_u + i, n);
+            const Vector d_recalled = hidden(d * load(r.hidden_gain + i, n), u.hidden_normed(i, n));
+            const Vector d_input = input(d * load(r.input_gain + i, n), u.input_normed(i, n));
+            add_to(sums.hidden_bias, i, d_recalled, n);
+            store(r.normed + at * 4 * H + i, d_recalled, n);
+            store(r.gate_inputs + at * 4 * H + i, d_input, n);
         });
-        normalise_backward(d, 4 * H, scale, r.released, normed);
-        std::memcpy(target, d, 4 * H * sizeof(float));
+        take(hidden_factors, b, r.normed + at * 4 * H);
     }
 
     // From ∂[h̃; c̃]_t to ∂g, ∂a and ∂k.
@@ -158,8 +164,8 @@ private:
     }
 
     void make_keys(int64_t t) {
-        for (int64_t b = begin; b < end; ++b) std::memset(carried + b * H, 0, H * sizeof(float));
-        multiply(r.d_keys + place(t, 0) * H, H, key_weight, key_panels, carried, H);
+        for (int64_t b = begin; b < end; ++b) take(key_factors, b, r.d_keys + place(t, b) * H);
+        multiply(key_factors, key_panels, carried, H);
         for (int64_t b = begin; b < end; ++b) masked(key_in, place(t, b), carried + b * H, carried + b * H);
     }
 };
@@ -171,11 +177,12 @@ PRPN_API void prpn_reading_backward(const Reading* reading) {
     const Format format = available(r.bf16 ? Format::BF16 : Format::FP32);
     const Packed hidden({r.hidden_weight, r.hidden, 1}, 4 * r.hidden, r.hidden, format, r.threads);
     const Packed key({r.key_weight, r.key_stride, 1}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
-    std::vector<float> buffer(r.batch * r.hidden), carried(r.batch * r.hidden);
+    Factors key_factors(key, r.batch), hidden_factors(hidden, r.batch);
+    std::vector<float> recalled(r.batch * r.hidden), carried(r.batch * r.hidden);
     std::mutex guard;
     std::map<int64_t, Sums> sums;  // by thread, so that they are added in the same order every time
     team(r.threads, [&](int64_t part, int64_t parts) {
-        Backward walk(r, part, parts, key, hidden, buffer.data(), carried.data());
+        Backward walk(r, part, parts, key_factors, hidden_factors, recalled.data(), carried.data());
         walk.run();
         const std::lock_guard<std::mutex> lock(guard);
         sums.emplace(part, std::move(walk.sums));

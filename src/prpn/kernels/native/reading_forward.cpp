@@ -18,22 +18,25 @@ public:
                 else std::memcpy(r.summaries + place(t, b) * 2 * H, state(N + t - 1, b), 2 * H * sizeof(float));
             }
             for (int64_t b = begin; b < end; ++b) {
-                recurrent_masked(r.summaries + place(t, b) * 2 * H, buffer + b * H);
-                std::memcpy(r.normed + place(t, b) * 4 * H, r.hidden_bias, 4 * H * sizeof(float));
+                recurrent_masked(r.summaries + place(t, b) * 2 * H, row_scratch.data());
+                take(hidden_factors, b, row_scratch.data());
             }
-            multiply(buffer, H, hidden_weight, hidden_panels, r.normed + place(t, 0) * 4 * H, 4 * H);
+            multiply(hidden_factors, hidden_panels, r.normed + place(t, 0) * 4 * H, 4 * H);
             for (int64_t b = begin; b < end; ++b) update(t, b);
         }
     }
 
 private:
     void make_keys(int64_t t) {
-        const int64_t first = place(t, begin) * H;
-        std::memcpy(r.keys + first, r.key_inputs + first, (end - begin) * H * sizeof(float));
-        for (int64_t b = begin; b < end; ++b) masked(key_in, place(t, b), state(N + t - 1, b), buffer + b * H);
-        multiply(buffer, H, key_weight, key_panels, r.keys + place(t, 0) * H, H);
+        for (int64_t b = begin; b < end; ++b) {
+            masked(key_in, place(t, b), state(N + t - 1, b), row_scratch.data());
+            take(key_factors, b, row_scratch.data());
+        }
+        multiply(key_factors, key_panels, r.keys + place(t, 0) * H, H);
         for (int64_t b = begin; b < end; ++b) {
             float* key = r.keys + place(t, b) * H;
+            const float* from_input = r.key_inputs + place(t, b) * H;
+            each_vector(H, [&](int64_t i, int64_t n) { store(key + i, load(key + i, n) + load(from_input + i, n), n); });
             masked(key_out, place(t, b), key, key);
         }
     }
@@ -48,21 +51,24 @@ private:
     void update(int64_t t, int64_t b) {
         const int64_t at = place(t, b);
         float *normed = r.normed + at * 4 * H, *now = state(N + t, b), *cell = now + H, *shown = row_scratch.data();
-        const float* cell_summary = r.summaries + at * 2 * H + H;
-        const Spread input_spread = spread_of(r.gate_inputs + at * 4 * H, 4 * H, r.released);
-        r.input_mean[at] = input_spread.mean;
-        r.input_scale[at] = input_spread.scale;
-        const Spread spread = spread_of(normed, 4 * H, r.released);
-        r.hidden_scale[at] = spread.scale;
-        const float inverse = 1.0f / spread.scale;
-        each_vector(4 * H,
-                    [&](int64_t i, int64_t n) { store(normed + i, (load(normed + i, n) - spread.mean) * inverse, n); });
+        const float *cell_summary = r.summaries + at * 2 * H + H, *x = r.gate_inputs + at * 4 * H;
+        const Spread input = spread_of(4 * H, r.released, [&](int64_t i, int64_t n) { return load(x + i, n); });
+        r.input_mean[at] = input.mean;
+        r.input_scale[at] = input.scale;
+        const auto recalled = [&](int64_t i, int64_t n) { return load(normed + i, n) + load(r.hidden_bias + i, n); };
+        const Spread hidden = spread_of(4 * H, r.released, recalled);
+        r.hidden_scale[at] = hidden.scale;
+        const float inverse = 1.0f / hidden.scale;
         const Update u(*this, at);
         each_vector(H, [&](int64_t i, int64_t n) {
+            u.fetch_next(i);
+            for (int64_t gate = 0; gate < 4 * H; gate += H) {
+                store(normed + gate + i, (recalled(gate + i, n) - hidden.mean) * inverse, n);
+            }
             store(cell + i, u.keep(i, n) * load(cell_summary + i, n) + u.write(i, n) * u.candidate(i, n), n);
             store(shown + i, u.show(i, n), n);
         });
-        const Spread cell_spread = spread_of(cell, H, r.released);
+        const Spread cell_spread = spread_of(H, r.released, [&](int64_t i, int64_t n) { return load(cell + i, n); });
         r.cell_mean[at] = cell_spread.mean;
         r.cell_scale[at] = cell_spread.scale;
         const float cell_inverse = 1.0f / cell_spread.scale;
@@ -81,6 +87,7 @@ PRPN_API void prpn_reading_forward(const Reading* reading) {
     const Format format = available(r.bf16 ? Format::BF16 : Format::FP32);
     const Packed hidden({r.hidden_weight, 1, r.hidden}, r.hidden, 4 * r.hidden, format, r.threads);
     const Packed key({r.key_weight, 1, r.key_stride}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
-    std::vector<float> buffer(r.batch * r.hidden);
-    team(r.threads, [&](int64_t part, int64_t parts) { Forward(r, part, parts, key, hidden, buffer.data()).run(); });
+    Factors key_factors(key, r.batch), hidden_factors(hidden, r.batch);
+    team(r.threads,
+         [&](int64_t part, int64_t parts) { Forward(r, part, parts, key_factors, hidden_factors).run(); });
 }

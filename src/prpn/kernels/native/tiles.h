@@ -15,19 +15,17 @@ namespace prpn {
 struct Tiles {
     using Weight = uint16_t;
     using Factor = uint16_t;
+    using WeightUnit = Pair;
+    using FactorUnit = Pair;
     static constexpr int64_t COLUMNS = 32;   // of two tiles of C
     static constexpr int64_t HEIGHT = 32;    // rows of two tiles of C
     static constexpr int64_t TOGETHER = 32;  // what one instruction sums over
-    static constexpr int64_t NEIGHBOURS = 2;
 #if defined(__AMX_BF16__)
     static constexpr bool NATIVE = true;
 #else
     static constexpr bool NATIVE = false;
 #endif
 
-    static Weight weight(float value) { return to_bf16(value); }
-    static Factor factor(float value) { return to_bf16(value); }
-    static Factor factor(Factor rounded) { return rounded; }
     static int64_t padded_rows(int64_t rows) { return (rows + HEIGHT - 1) / HEIGHT * HEIGHT; }
 
     // Where element (k, column) of a panel lies: pairs along k are neighbours.

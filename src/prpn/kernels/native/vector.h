@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <cstring>
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 namespace prpn {
 
 #ifdef __AVX512F__
@@ -40,6 +44,13 @@ inline void store(float* to, Vector vector, int64_t count) {
     std::memcpy(to, &vector, count * sizeof(float));
 }
 
+// The first `count` elements; the others are 0.
+inline Vector first_of(Vector vector, int64_t count) {
+    Vector some{};
+    std::memcpy(&some, &vector, count * sizeof(float));
+    return some;
+}
+
 inline Vector select(Integers condition, Vector yes, Vector no) { return condition ? yes : no; }
 inline Vector maximum(Vector a, Vector b) { return select(a > b, a, b); }
 inline Vector minimum(Vector a, Vector b) { return select(a < b, a, b); }
@@ -59,7 +70,9 @@ inline float largest(Vector vector) {
 // e^x = 2^k e^r with k = round(x / ln 2) and |r| ≤ ln 2 / 2, where a polynomial of degree 6 is exact to one unit in the
 // last place; below −87.3 it is 0, above 88.7 it is as large as floats go, of not-a-number it is not a number.
 inline Vector exponential(Vector x) {
-    const Vector bounded = minimum(maximum(x, splat(-87.33654f)), splat(88.72283f));
+    constexpr float LOWEST = -87.33654f, HIGHEST = 88.72283f;
+    // Of two operands one of which is not a number, `maximum` and `minimum` give the second.
+    const Vector bounded = minimum(splat(HIGHEST), maximum(splat(LOWEST), x));
     const Vector shifted = bounded * 1.44269504f + 12582912.0f;  // the fraction falls off: 1.5 · 2^23
     const Vector k = shifted - 12582912.0f;
     const Vector r = (bounded - k * 0.693359375f) + k * 2.12194440e-4f;
@@ -70,22 +83,36 @@ inline Vector exponential(Vector x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
+#ifdef __AVX512F__
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, splat(LOWEST), _CMP_NLT_UQ), p, k);
+#else
     // 2^k in two halves, since k itself may be one more than an exponent holds.
     const Integers whole = __builtin_convertvector(k, Integers), half = whole >> 1;
     const Integers one = (half + 127) << 23, other = (whole - half + 127) << 23;
     Vector scale, rest;
     std::memcpy(&scale, &one, sizeof scale);
     std::memcpy(&rest, &other, sizeof rest);
-    const Vector result = select(x < splat(-87.33654f), Vector{}, p * scale * rest);
+    const Vector result = select(x < splat(LOWEST), Vector{}, p * scale * rest);
     return select(x == x, result, x);
+#endif
 }
 
-inline Vector sigmoid(Vector x) { return 1.0f / (1.0f + exponential(-x)); }
+// 1 / x for x ≥ 1, exact to one or two units in the last place: a division takes longer than an estimate that is mended.
+inline Vector inverse(Vector x) {
+#ifdef __AVX512F__
+    const Vector estimate = _mm512_maskz_rcp14_ps(0xffff, x);
+    return estimate * (2.0f - x * estimate);
+#else
+    return 1.0f / x;
+#endif
+}
+
+inline Vector sigmoid(Vector x) { return inverse(1.0f + exponential(-x)); }
 
 // (e^{2x} − 1) / (e^{2x} + 1) loses its digits near 0, where x − x³/3 + 2x⁵/15 − … is used.
 inline Vector hyperbolic_tangent(Vector x) {
     const Vector square = x * x;
-    const Vector large = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
+    const Vector large = 1.0f - 2.0f * inverse(exponential(2.0f * x) + 1.0f);
     Vector series = splat(-5.70498872745e-3f);
     series = series * square + 2.06390887954e-2f;
     series = series * square - 5.37397155531e-2f;
