@@ -21,8 +21,10 @@ sizes = st.sampled_from([1, 2, 5, 7, 8, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 
 
 
 def product(a: Tensor, w: Tensor, start: Tensor, kind: int, threads: int, add: bool = True) -> Tensor:
+    """Added to what was there (n, m), or to a row (m,) of which there is one for all, or written over what was there."""
+    out = start.clone() if start.dim() == 2 else torch.full((len(a), w.shape[1]), torch.nan)
     with threads_set(threads):
-        return products.native_product(a, w, start.clone(), add, kind)
+        return products.native_product(a, w, (out if start.dim() == 2 else start) if add else None, out, kind)
 
 
 def drawn(rows: int, columns: int, turned: bool) -> Tensor:
@@ -32,14 +34,16 @@ def drawn(rows: int, columns: int, turned: bool) -> Tensor:
 
 @settings(max_examples=300)
 @given(
-    sizes, depths, sizes, st.booleans(), st.booleans(), st.booleans(), st.sampled_from([FP32, BF16, TILES]),
-    st.integers(1, 3), st.integers(0, 2**31),
+    sizes, depths, sizes, st.booleans(), st.booleans(), st.booleans(), st.booleans(),
+    st.sampled_from([FP32, BF16, TILES]), st.integers(1, 3), st.integers(0, 2**31),
 )  # fmt: skip
 def test_the_packed_product_is_the_product(
-    rows: int, depth: int, columns: int, a_turned: bool, w_turned: bool, add: bool, kind: int, threads: int, seed: int
-) -> None:
+    rows: int, depth: int, columns: int, a_turned: bool, w_turned: bool, add: bool, one_row: bool, kind: int,
+    threads: int, seed: int,
+) -> None:  # fmt: skip
     torch.manual_seed(seed)
-    a, w, start = drawn(rows, depth, a_turned), drawn(depth, columns, w_turned), torch.randn(rows, columns)
+    a, w = drawn(rows, depth, a_turned), drawn(depth, columns, w_turned)
+    start = torch.randn(columns) if one_row else torch.randn(rows, columns)
     found = product(a, w, start, kind, threads, add)
     if kind != FP32:  # rounding the factors is all that bf16 changes
         a, w = rounded(a), rounded(w)
@@ -90,7 +94,7 @@ def test_large_products_in_fp32_are_exact_whoever_multiplies(
     torch.manual_seed(1)
     a, b, start = torch.randn(rows, 50), torch.randn(50, 33), torch.randn(rows, 33)
     with kernels_set("fp32"):
-        found = products.product(a, b), products.product(a, b, start.clone(), add=True)
+        found = products.product(a, b), products.product(a, b, out := start.clone(), out)
     with kernels_set("bf16"):
         precise = products.product(a, b, precise=True)
     assert bool(called) == (native_is_faster and rows >= products.WORTH_PACKING)

@@ -30,9 +30,9 @@ class _Convolution(torch.autograd.Function):
     def forward(ctx: Any, tape: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(tape, weight)
         steps, batch = len(tape) - weight.shape[2] + 1, tape.shape[1]
-        result = bias.repeat(steps * batch, 1)  # (T·B, C)
-        for rows, factor in zip(_shifted(tape, steps), _by_time(weight), strict=True):
-            product(rows, factor.t(), result, add=True, precise=True)
+        result = tape.new_empty(steps * batch, len(bias))
+        for k, (rows, factor) in enumerate(zip(_shifted(tape, steps), _by_time(weight), strict=True)):
+            product(rows, factor.t(), result if k else bias, result, precise=True)
         return result.view(steps, batch, -1)
 
     @staticmethod
@@ -44,7 +44,7 @@ class _Convolution(torch.autograd.Function):
         d_tape, d_factors = torch.zeros_like(tape), torch.empty_like(factors)
         places = zip(_shifted(tape, steps), _shifted(d_tape, steps), factors, d_factors, strict=True)
         for rows, d_rows, factor, d_factor in places:
-            product(gradient, factor, out=d_rows, add=True)
+            product(gradient, factor, d_rows, d_rows)
             product(gradient.t(), rows, out=d_factor)
         return d_tape, d_factors.permute(1, 2, 0), gradient.sum(0)
 

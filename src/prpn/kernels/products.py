@@ -27,26 +27,30 @@ WORTH_PACKING = 256
 """Rows from which on packing the other factor is taken to pay in fp32; a guess, not tuned."""
 
 
-def product(a: Tensor, b: Tensor, out: Tensor | None = None, add: bool = False, precise: bool = False) -> Tensor:
-    """A (n, k) · B (k, m) in the precision in use, or in fp32, written or added to `out` if there is one."""
+def product(
+    a: Tensor, b: Tensor, start: Tensor | None = None, out: Tensor | None = None, precise: bool = False
+) -> Tensor:
+    """Start + A (n, k) · B (k, m) in the precision in use, or in fp32, written to `out` if there is one.
+
+    `start` is (n, m), such as `out` itself, or a row (m,) for all.
+    """
     if native_reads(a):
         form = BF16 if in_use() == "bf16" and not precise else FP32
         if form == BF16 or (len(a) >= WORTH_PACKING and multiplies_fp32()):
-            return native_product(a, b, out, add, form)
-    if add:
-        assert out is not None
-        return out.addmm_(a, b)
-    return torch.mm(a, b, out=out)
+            return native_product(a, b, start, out, form)
+    return torch.mm(a, b, out=out) if start is None else torch.addmm(start, a, b, out=out)
 
 
-def native_product(a: Tensor, b: Tensor, out: Tensor | None, add: bool, form: int) -> Tensor:
+def native_product(a: Tensor, b: Tensor, start: Tensor | None, out: Tensor | None, form: int) -> Tensor:
     """The same by the native core; A and B may lie in memory by rows or by columns."""
     a, b = (x if 1 in x.stride() else x.contiguous() for x in (a, b))
     if out is None:
         out = a.new_empty(len(a), b.shape[1])
+    start = None if start is None else start.contiguous()
     assert out.is_contiguous()
     required_library().prpn_product(
-        address(a), *a.stride(), address(b), *b.stride(), *a.shape, b.shape[1], form, address(out), add, threads()
+        address(a), *a.stride(), address(b), *b.stride(), *a.shape, b.shape[1], form, address(out), address(start),
+        out.shape[1] if start is not None and start.dim() == 2 else 0, threads(),
     )  # fmt: skip
     return out
 
@@ -63,9 +67,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        rows = x.flatten(0, -2)
-        result = None if bias is None else bias.repeat(len(rows), 1)
-        return product(rows, weight.t(), result, add=bias is not None).unflatten(0, x.shape[:-1])
+        return product(x.flatten(0, -2), weight.t(), bias).unflatten(0, x.shape[:-1])
 
     @staticmethod
     @once_differentiable

@@ -105,19 +105,19 @@ private:
                 const Share block(rows, number, blocks);
                 const int64_t first = chunk.begin + block.begin, count = block.end - block.begin;
                 take_rows<Kind>(Matrix{d.x + first * E, E, 1}, count, E, taken.data());
-                meet(taken.data(), count, to_logits, logits.data(), false);
+                meet(taken.data(), count, to_logits, logits.data(), {d.bias, 0});
                 for (int64_t row = 0; row < count; ++row) {
                     softmax(logits.data() + row * V, first + row, surplus_row(block.begin + row), bias_sum.data());
                 }
                 if (!d.d_x) continue;
-                meet(surplus_row(block.begin), count, *to_rows, d.d_x + first * E, false);
+                meet(surplus_row(block.begin), count, *to_rows, d.d_x + first * E, ZERO);
                 std::for_each(d.d_x + first * E, d.d_x + (first + count) * E, [&](float& x) { x *= share; });
             }
             if (d.d_x) d_bias.keep(chunk.begin + Share(rows, begin, blocks).begin, std::move(bias_sum));
         });
     }
 
-    // ∂W (+)= Pᵀ (X / R) of a chunk of rows.
+    // ∂W += Pᵀ (X / R) of a chunk of rows.
     void add_weight_gradient(Share chunk) {
         const int64_t rows = chunk.end - chunk.begin, blocks = (V + HEIGHT - 1) / HEIGHT;
         Aligned<float> scaled(rows * E);
@@ -129,32 +129,33 @@ private:
                 const Share words(V, number, blocks);
                 const MatrixOf<Factor> turned{surplus.data() + words.begin, 1, stride};
                 take_rows<Kind>(turned, words.end - words.begin, rows, taken.data());
-                meet(taken.data(), words.end - words.begin, x, d.d_weight + words.begin * E, chunk.begin > 0);
+                meet(taken.data(), words.end - words.begin, x, d.d_weight + words.begin * E,
+                     chunk.begin > 0 ? Start{d.d_weight + words.begin * E, E} : ZERO);
             }
         });
     }
 
-    // C (rows, N) (+)= A · W, the rows of A as `take_rows` leaves them. Tiles may also read rows that other threads write,
+    // C (rows, N) = start + A · W, the rows of A as `take_rows` leaves them. Tiles may also read rows that other threads write,
     // and use nothing of them.
-    static void meet(const Factor* a, int64_t rows, const Packed& w, float* c, bool add) {
+    static void meet(const Factor* a, int64_t rows, const Packed& w, float* c, Start start) {
         const Share all(0, w.panels());
-        product_in_panels<Kind>(a, taken_stride<Kind>(w.depth()), rows, w, all, c, w.columns(), add);
+        product_in_panels<Kind>(a, taken_stride<Kind>(w.depth()), rows, w, all, c, w.columns(), start);
     }
 
     Factor* surplus_row(int64_t row) { return d.d_x ? surplus.data() + row * stride : nullptr; }
 
-    // The loss of one row of logits without their bias, which are overwritten, and its row of P.
+    // The loss of one row of logits, which are overwritten, and its row of P.
     void softmax(float* z, int64_t row, Factor* to, float* bias_sum) {
         const int64_t target = d.targets[row];
-        const float wanted = z[target] + d.bias[target];
+        const float wanted = z[target];
         Vector peaks = splat(wanted);
         int64_t i = 0;
-        for (; i + WIDTH <= V; i += WIDTH) peaks = maximum(peaks, load(z + i) + load(d.bias + i));
+        for (; i + WIDTH <= V; i += WIDTH) peaks = maximum(peaks, load(z + i));
         float peak = largest(peaks);
-        for (; i < V; ++i) peak = std::max(peak, z[i] + d.bias[i]);
+        for (; i < V; ++i) peak = std::max(peak, z[i]);
         Vector sums[2] = {};
         const auto relative = [&](int64_t i, int64_t n) {
-            const Vector e = exponential(load(z + i, n) + load(d.bias + i, n) - peak);
+            const Vector e = exponential(load(z + i, n) - peak);
             store(z + i, e, n);
             return e;
         };

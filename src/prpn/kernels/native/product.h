@@ -1,4 +1,4 @@
-// Products with a matrix W that is packed once (packing.h): C (+)= A · W.
+// Products with a matrix W that is packed once (packing.h): C = start + A · W, where C may start from itself.
 //
 // A panel stays in the cache while it meets some rows, and while the one before it is worked on; a tile of C stays in
 // registers while K is run through, which is done in stages where K is large. In bf16 both factors are rounded to the 8
@@ -30,11 +30,11 @@ struct Ahead {
     int64_t step;
 };
 
-// C (ROWS, columns) (+)= A (ROWS, K) · panel, K being `length` times the numbers that are taken together. Of a panel with
+// C (ROWS, columns) = start + A (ROWS, K) · panel, K being `length` times the numbers that are taken together. Of a panel with
 // few columns only the first of its two VECTORS is looked at.
 template <class Kind, int64_t VECTORS, int64_t ROWS>
 void meet_panel(const typename Kind::Factor* a, int64_t a_stride, const typename Kind::Weight* panel, int64_t length,
-                Ahead<typename Kind::Weight> ahead, float* c, int64_t c_stride, int64_t columns, bool add) {
+                Ahead<typename Kind::Weight> ahead, float* c, int64_t c_stride, int64_t columns, Start start) {
     constexpr int64_t TOGETHER = Kind::TOGETHER;
     Vector sums[ROWS][VECTORS] = {};
     for (int64_t k = 0; k < length; ++k) {
@@ -49,13 +49,15 @@ void meet_panel(const typename Kind::Factor* a, int64_t a_stride, const typename
             for (int64_t i = 0; i < VECTORS; ++i) sums[row][i] = Kind::add(sums[row][i], factor, weights[i]);
         }
     }
-    const auto put = [add](float* to, Vector sum, int64_t count) {
-        if (count > 0) store(to, add ? load(to, count) + sum : sum, count);
+    const auto put = [&](int64_t row, int64_t column, Vector sum) {
+        const int64_t count = std::min(WIDTH, columns - column);
+        if (count <= 0) return;
+        const float* before = start.at(row, column).from;
+        store(c + row * c_stride + column, before ? load(before, count) + sum : sum, count);
     };
 #pragma GCC unroll 12
     for (int64_t row = 0; row < ROWS; ++row) {
-        put(c + row * c_stride, sums[row][0], std::min(WIDTH, columns));
-        if constexpr (VECTORS > 1) put(c + row * c_stride + WIDTH, sums[row][1], columns - WIDTH);
+        for (int64_t i = 0; i < VECTORS; ++i) put(row, i * WIDTH, sums[row][i]);
     }
 }
 
@@ -65,10 +67,10 @@ constexpr auto by_rows(std::index_sequence<LESS_ONE...>) {
     return std::array{&meet_panel<Kind, VECTORS, int64_t(LESS_ONE) + 1>...};
 }
 
-// C (rows, N) (+)= A (rows, K) · W for the columns of some panels, the rows of A as `take_rows` leaves them.
+// C (rows, N) = start + A (rows, K) · W for the columns of some panels, the rows of A as `take_rows` leaves them.
 template <class Kind>
 void product_in_panels(const typename Kind::Factor* a, int64_t a_stride, int64_t rows, const Packed& w, Share panels,
-                       float* c, int64_t c_stride, bool add) {
+                       float* c, int64_t c_stride, Start start) {
     constexpr auto whole = by_rows<Kind, 2>(std::make_index_sequence<MOST_ROWS>());
     constexpr auto half = by_rows<Kind, 1>(std::make_index_sequence<MOST_ROWS>());
     constexpr int64_t TOGETHER = Kind::TOGETHER;
@@ -88,7 +90,7 @@ void product_in_panels(const typename Kind::Factor* a, int64_t a_stride, int64_t
                 const int64_t begin = block * rows / blocks, end = (block + 1) * rows / blocks;
                 functions[end - begin - 1](a + begin * a_stride + top * TOGETHER, a_stride, weights, part,
                                            {next + block * part * step, step}, c + begin * c_stride + first, c_stride,
-                                           columns, add || stage > 0);
+                                           columns, (stage > 0 ? Start{c, c_stride} : start).at(begin, first));
             }
         }
     }
@@ -96,12 +98,12 @@ void product_in_panels(const typename Kind::Factor* a, int64_t a_stride, int64_t
 
 template <>
 inline void product_in_panels<Tiles>(const uint16_t* a, int64_t a_stride, int64_t rows, const Packed& w, Share panels,
-                                     float* c, int64_t c_stride, bool add) {
+                                     float* c, int64_t c_stride, Start start) {
     TileRegisters tiles;
     for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
         const int64_t first = panel * Tiles::COLUMNS, columns = std::min(Tiles::COLUMNS, w.columns() - first);
         tiles.meet_panel(a, a_stride, rows, w.panel<Tiles>(panel), padded<Tiles>(w.depth()), c + first, c_stride,
-                         columns, add);
+                         columns, start.at(0, first));
     }
 }
 
@@ -124,13 +126,13 @@ public:
         });
     }
 
-    // C (rows, N) (+)= A · W for the columns of some panels.
-    void meet(int64_t rows, Share panels, float* c, int64_t c_stride, bool add) const {
+    // C (rows, N) = start + A · W for the columns of some panels.
+    void meet(int64_t rows, Share panels, float* c, int64_t c_stride, Start start) const {
         if (panels.begin == panels.end || rows == 0) return;
         with_kind(w_.format(), [&](auto kind) {
             using Kind = decltype(kind);
             const auto& factors = std::get<Aligned<typename Kind::Factor>>(buffers_);
-            product_in_panels<Kind>(factors.data(), stride_, rows, w_, panels, c, c_stride, add);
+            product_in_panels<Kind>(factors.data(), stride_, rows, w_, panels, c, c_stride, start);
         });
     }
 
@@ -142,9 +144,9 @@ private:
     Buffers buffers_;
 };
 
-// C (rows, N) (+)= A (rows, K) · W (K, N), by threads that share the rows or, where these are few, the columns.
+// C (rows, N) = start + A (rows, K) · W (K, N), by threads that share the rows or, where these are few, the columns.
 inline void multiply(Matrix a, int64_t rows, Matrix w, int64_t depth, int64_t columns, Format format, float* c,
-                     bool add, int64_t threads) {
+                     Start start, int64_t threads) {
     const Packed packed(w, depth, columns, format, threads);
     const bool by_rows = rows > HEIGHT * (threads - 1);
     const int64_t blocks = by_rows ? even_blocks(rows, HEIGHT, threads) : (rows + HEIGHT - 1) / HEIGHT;
@@ -154,7 +156,7 @@ inline void multiply(Matrix a, int64_t rows, Matrix w, int64_t depth, int64_t co
             const Share part(rows, block, blocks);
             const int64_t count = part.end - part.begin;
             factors.take(0, count, {a.from + part.begin * a.row_stride, a.row_stride, a.column_stride});
-            factors.meet(count, panels, c + part.begin * columns, columns, add);
+            factors.meet(count, panels, c + part.begin * columns, columns, start.at(part.begin, 0));
         }
     };
     const Share all_blocks(0, blocks), all_panels(0, packed.panels());

@@ -127,10 +127,10 @@ protected:
     int64_t place(int64_t t, int64_t b) const { return t * r.batch + b; }
     float* state(int64_t row, int64_t b) const { return r.tape + place(row, b) * 2 * H; }
 
-    // C (B, N) = A (B, K) · W by all threads together, once all rows of A are there; then all of C is.
-    void multiply(const Factors& factors, Share panels, float* c, int64_t c_stride) const {
+    // C (B, N) = start + A (B, K) · W by all threads together, once all rows of A are there; then all of C is.
+    void multiply(const Factors& factors, Share panels, float* c, int64_t c_stride, Start start) const {
         wait_for_all();
-        factors.meet(r.batch, panels, c, c_stride, false);
+        factors.meet(r.batch, panels, c, c_stride, start);
         wait_for_all();
     }
 

@@ -45,7 +45,7 @@ public:
                 gather(t, b);
                 update(t, b);
             }
-            multiply(hidden_factors, hidden_panels, recalled, H);
+            multiply(hidden_factors, hidden_panels, recalled, H, ZERO);
             for (int64_t b = begin; b < end; ++b) {
                 recurrent_masked(recalled + b * H, r.d_summaries + place(t, b) * 2 * H);
                 if (r.attends) attend(t, b);
@@ -165,7 +165,7 @@ private:
 
     void make_keys(int64_t t) {
         for (int64_t b = begin; b < end; ++b) take(key_factors, b, r.d_keys + place(t, b) * H);
-        multiply(key_factors, key_panels, carried, H);
+        multiply(key_factors, key_panels, carried, H, ZERO);
         for (int64_t b = begin; b < end; ++b) masked(key_in, place(t, b), carried + b * H, carried + b * H);
     }
 };

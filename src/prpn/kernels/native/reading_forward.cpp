@@ -21,7 +21,7 @@ public:
                 recurrent_masked(r.summaries + place(t, b) * 2 * H, row_scratch.data());
                 take(hidden_factors, b, row_scratch.data());
             }
-            multiply(hidden_factors, hidden_panels, r.normed + place(t, 0) * 4 * H, 4 * H);
+            multiply(hidden_factors, hidden_panels, r.normed + place(t, 0) * 4 * H, 4 * H, {r.hidden_bias, 0});
             for (int64_t b = begin; b < end; ++b) update(t, b);
         }
     }
@@ -32,11 +32,10 @@ private:
             masked(key_in, place(t, b), state(N + t - 1, b), row_scratch.data());
             take(key_factors, b, row_scratch.data());
         }
-        multiply(key_factors, key_panels, r.keys + place(t, 0) * H, H);
+        const int64_t first = place(t, 0) * H;
+        multiply(key_factors, key_panels, r.keys + first, H, {r.key_inputs + first, H});
         for (int64_t b = begin; b < end; ++b) {
             float* key = r.keys + place(t, b) * H;
-            const float* from_input = r.key_inputs + place(t, b) * H;
-            each_vector(H, [&](int64_t i, int64_t n) { store(key + i, load(key + i, n) + load(from_input + i, n), n); });
             masked(key_out, place(t, b), key, key);
         }
     }
@@ -55,15 +54,14 @@ private:
         const Spread input = spread_of(4 * H, r.released, [&](int64_t i, int64_t n) { return load(x + i, n); });
         r.input_mean[at] = input.mean;
         r.input_scale[at] = input.scale;
-        const auto recalled = [&](int64_t i, int64_t n) { return load(normed + i, n) + load(r.hidden_bias + i, n); };
-        const Spread hidden = spread_of(4 * H, r.released, recalled);
+        const Spread hidden = spread_of(4 * H, r.released, [&](int64_t i, int64_t n) { return load(normed + i, n); });
         r.hidden_scale[at] = hidden.scale;
         const float inverse = 1.0f / hidden.scale;
         const Update u(*this, at);
         each_vector(H, [&](int64_t i, int64_t n) {
             u.fetch_next(i);
             for (int64_t gate = 0; gate < 4 * H; gate += H) {
-                store(normed + gate + i, (recalled(gate + i, n) - hidden.mean) * inverse, n);
+                store(normed + gate + i, (load(normed + gate + i, n) - hidden.mean) * inverse, n);
             }
             store(cell + i, u.keep(i, n) * load(cell_summary + i, n) + u.write(i, n) * u.candidate(i, n), n);
             store(shown + i, u.show(i, n), n);

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "bf16.h"
+#include "start.h"
 
 namespace prpn {
 
@@ -36,10 +37,10 @@ struct Tiles {
 
 class TileRegisters {
 public:
-    // C (rows, columns) (+)= A (rows, depth) · panel, where depth is a multiple of TOGETHER and A has room for a multiple of
+    // C (rows, columns) = start + A (rows, depth) · panel, where depth is a multiple of TOGETHER and A has room for a multiple of
     // HEIGHT rows: what stands in those that do not exist is not used.
     void meet_panel(const uint16_t* a, int64_t a_stride, int64_t rows, const uint16_t* panel, int64_t depth, float* c,
-                    int64_t c_stride, int64_t columns, bool add) {
+                    int64_t c_stride, int64_t columns, Start start) {
         constexpr int64_t HEIGHT = Tiles::HEIGHT, DEPTH = Tiles::TOGETHER;
         alignas(64) float sums[HEIGHT * PANEL];
         for (int64_t first = 0; first < rows; first += HEIGHT) {
@@ -54,7 +55,8 @@ public:
             store<0>(sums), store<1>(sums + 16), store<2>(sums + 16 * PANEL), store<3>(sums + 16 * PANEL + 16);
             for (int64_t row = 0; row < std::min(HEIGHT, rows - first); ++row) {
                 float* target = c + (first + row) * c_stride;
-                for (int64_t n = 0; n < columns; ++n) target[n] = (add ? target[n] : 0) + sums[row * PANEL + n];
+                const float* before = start.at(first + row, 0).from;
+                for (int64_t n = 0; n < columns; ++n) target[n] = (before ? before[n] : 0) + sums[row * PANEL + n];
             }
         }
     }
