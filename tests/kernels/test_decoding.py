@@ -45,7 +45,7 @@ def test_losses_and_gradients_are_those_of_the_equations(
     x, weight, bias, targets = problem(rows, words, features, scale, seed)
     found = gradients_for(x, weight, bias)
     with pytest.MonkeyPatch.context() as patch, threads_set(threads):
-        patch.setattr(loss, "CHUNK", chunk)
+        patch.setattr(loss, "SURPLUS", chunk * words)
         losses = native_decode(x, weight, bias, targets, found, form)
         evaluated = native_decode(x, weight, bias, targets, None, form)
     leaves = [t.double().requires_grad_() for t in (*(map(rounded, (x, weight)) if form else (x, weight)), bias)]
@@ -89,7 +89,7 @@ def test_torch_does_the_same(rows: int, words: int, chunk: int, seed: int) -> No
     x, weight, bias, targets = problem(rows, words, 9, 1.0, seed)
     mine, theirs = gradients_for(x, weight, bias), gradients_for(x, weight, bias)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loss, "CHUNK", chunk)
+        patch.setattr(loss, "SURPLUS", chunk * words)
         losses = native_decode(x, weight, bias, targets, mine, FP32)
         assert_close(torch_decode(x, weight, bias, targets, theirs), losses, 1e-5, "losses")
     for name, one, other in zip(NAMES, mine, theirs, strict=True):

@@ -21,7 +21,7 @@ sizes = st.sampled_from([1, 2, 5, 7, 8, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 
 
 
 def product(a: Tensor, w: Tensor, start: Tensor, kind: int, threads: int, add: bool = True) -> Tensor:
-    """Added to what was there (n, m), or to a row (m,) of which there is one for all, or written over what was there."""
+    """Added to what was there (n, m), or to a row (m,) that all have, or written over what was there."""
     out = start.clone() if start.dim() == 2 else torch.full((len(a), w.shape[1]), torch.nan)
     with threads_set(threads):
         return products.native_product(a, w, (out if start.dim() == 2 else start) if add else None, out, kind)

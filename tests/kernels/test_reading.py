@@ -15,7 +15,7 @@ from prpn.kernels.native_dropout import HashedMask
 from prpn.kernels.native_recurrence import HashedMasks, native_recurrence
 from prpn.model.reading import Masks, Rates, ReadingLayer, Tapes, recurrence
 from tests.kernels.native import assert_close, needs_native_core, threads_set
-from tests.model.cases import kernels_set
+from tests.model.cases import kernels_set, key_weight
 
 pytestmark = needs_native_core
 
@@ -97,7 +97,8 @@ def gradients(case: Case, tapes: Tapes, of: tuple[str, ...]) -> dict[str, Tensor
 
 
 def read(case: Case, native: bool, of: tuple[str, ...] = BOTH) -> tuple[Tapes, dict[str, Tensor]]:
-    given_ = {"key_inputs": None, **case.leaves, "gate_inputs": case.leaves["gate_inputs"].clone()}
+    inputs = {"gate_inputs": case.leaves["gate_inputs"].clone(), "key_weight": key_weight(case.layer)}
+    given_ = {"key_inputs": None, **case.leaves, **inputs}
     config, (steps, batch) = case.layer.config, case.leaves["gates"].shape[:2]
     if native:
         tapes = native_recurrence(case.layer, **given_, masks=case.masks)
@@ -112,6 +113,7 @@ def compare(case: Case, tolerance: float, of: tuple[str, ...]) -> None:
     fast, fast_gradients = read(case, native=True, of=of)
     assert_close(fast.hidden, slow.hidden, tolerance, "hidden")
     assert_close(fast.cells, slow.cells, tolerance, "cells")
+    assert torch.equal(fast.now, fast.hidden[-len(fast.now) :])
     assert (fast.attention is None) == (slow.attention is None)
     if slow.attention is not None:
         assert_close(fast.attention, slow.attention, tolerance, "attention")
@@ -120,7 +122,7 @@ def compare(case: Case, tolerance: float, of: tuple[str, ...]) -> None:
 
 
 @settings(max_examples=150)
-@given(cases(), st.integers(1, 4), st.sampled_from([BOTH, BOTH[:1], BOTH[1:]]))
+@given(cases(), st.integers(1, 4), st.sampled_from([BOTH, BOTH[:1], BOTH[1:], ("now",), ("hidden", "now")]))
 def test_the_native_recurrence_equals_the_loop(case: Case, threads: int, of: tuple[str, ...]) -> None:
     with kernels_set("fp32"), threads_set(threads):
         compare(case, 5e-5, of)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from prpn.config import ModelConfig
 from prpn.model import PRPN, Output
+from prpn.model.reading import ReadingLayer
 from tests.reference.model import draw_weights
 
 VOCABULARY = 17
@@ -35,6 +36,11 @@ seeds = st.integers(0, 2**16)
 flavours = st.sampled_from(["paper", "released"])
 kinds = st.sampled_from(["hard", "soft"])
 temperatures = st.sampled_from([0.5, 1.0, 3.0, 10.0, math.inf])
+
+
+def key_weight(layer: ReadingLayer) -> Tensor | None:
+    """W_h, the half of a layer's key projection that reads h_{t−1}."""
+    return layer.key.weight[:, -layer.config.hidden :] if layer.config.reading_attention else None
 
 
 @st.composite

@@ -27,7 +27,7 @@ def test_summaries_equal_the_twin(steps: int, batch: int, slots: int, hidden: in
     gates = normal(seed + 1, steps, batch, slots).sigmoid()
     gates[::2, :, : slots // 2] = 0
     gates.requires_grad_()
-    attention, summaries = network.summarise(tape, gates)
+    attention, summaries = network.summarise(tape, tape[slots:], gates)
     weights, expected = [], []
     for t in range(steps):
         window = list(tape[t : t + slots])
@@ -45,7 +45,7 @@ def test_summaries_equal_the_twin(steps: int, batch: int, slots: int, hidden: in
 def test_closed_gates_give_a_zero_summary(steps: int, slots: int, seed: int) -> None:
     network = PredictNetwork(dataclasses.replace(SMALL, memory_slots=slots)).double()
     tape = normal(seed, slots + steps, 2, SMALL.hidden).requires_grad_()
-    attention, summaries = network.summarise(tape, torch.zeros(steps, 2, slots, dtype=torch.float64))
+    attention, summaries = network.summarise(tape, tape[slots:], torch.zeros(steps, 2, slots, dtype=torch.float64))
     assert not attention.any()
     assert not summaries.any()
     summaries.sum().backward()
@@ -82,8 +82,8 @@ def test_long_sequences_are_attended_in_blocks(monkeypatch: pytest.MonkeyPatch) 
     network = PredictNetwork(config).double().eval()
     tape = torch.randn(3 + 11, 2, 6, dtype=torch.float64)
     gates = torch.rand(11, 2, 3, dtype=torch.float64)
-    whole = network.summarise(tape, gates)
+    whole = network.summarise(tape, tape[3:], gates)
     for block in (1, 2, 4, 11):
         monkeypatch.setattr(predict, "BLOCK", block)
-        for part, expected in zip(network.summarise(tape, gates), whole, strict=True):
+        for part, expected in zip(network.summarise(tape, tape[3:], gates), whole, strict=True):
             torch.testing.assert_close(part, expected)

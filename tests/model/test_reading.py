@@ -13,7 +13,7 @@ from torch import Tensor
 from prpn.config import ModelConfig
 from prpn.kernels.recurrence import fast_recurrence
 from prpn.model.reading import Masks, ReadingLayer, Tapes, recurrence
-from tests.model.cases import KERNELS, assert_same, generator, kernels_set, normal, seeds
+from tests.model.cases import KERNELS, assert_same, generator, kernels_set, key_weight, normal, seeds
 from tests.reference.reading import read
 
 SITES = ("key_in", "key_out", "attention", "recurrent")
@@ -101,7 +101,9 @@ def test_both_recurrences_agree_under_the_same_masks(case: Case, sites: frozense
     results = []
     for one in (recurrence, fast_recurrence):
         leaves = case.leaves()
-        tapes = one(case.layer, **{"key_inputs": None, **leaves}, masks=case.masks(sites))
+        tapes = one(
+            case.layer, **{"key_inputs": None, **leaves}, key_weight=key_weight(case.layer), masks=case.masks(sites)
+        )
         results.append((tapes, gradients(case, tapes, leaves)))
     (slow, slow_gradients), (fast, fast_gradients) = results
     assert_same(fast.hidden, slow.hidden, 1e-12, "hidden")
@@ -131,7 +133,7 @@ def test_a_layer_equals_the_twin(choice: str, case: Case) -> None:
         cells.append(c)
         if attended is not None:
             assert_same(tapes.attention[t], torch.stack(attended, -1), 1e-10, "attention")
-    expected = Tapes(torch.stack(hidden), torch.stack(cells), None)
+    expected = Tapes(torch.stack(hidden), torch.stack(cells), None, torch.stack(hidden)[case.slots :])
     assert_same(tapes.hidden, expected.hidden, 1e-10, "hidden")
     assert_same(tapes.cells, expected.cells, 1e-10, "cells")
     leaves.pop("key_inputs", None)
@@ -154,7 +156,9 @@ def test_gradcheck(flavour: str, attention: bool, sites: frozenset[str]) -> None
 
     def states(*arguments: Tensor) -> tuple[Tensor, Tensor]:  # gradcheck moves the layer's own parameters
         given = dict(zip(leaves, arguments, strict=False))
-        tapes = fast_recurrence(case.layer, **{"key_inputs": None, **given}, masks=masks)
+        tapes = fast_recurrence(
+            case.layer, **{"key_inputs": None, **given}, key_weight=key_weight(case.layer), masks=masks
+        )
         return tapes.hidden, tapes.cells
 
     assert torch.autograd.gradcheck(states, (*leaves.values(), *(case.layer.get_parameter(n) for n in names)))

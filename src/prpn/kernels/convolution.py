@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from prpn.kernels.products import product
@@ -23,6 +23,11 @@ def convolve(tape: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """(T, B, C) from a tape (L + T, B, E) and a weight (C, E, L + 1)."""
     result: Tensor = _Convolution.apply(tape.contiguous(), weight, bias)  # type: ignore[no-untyped-call]
     return result
+
+
+def lying_by_time(weight: Tensor) -> nn.Parameter:
+    """The same weight (C, E, L + 1), lying in memory as W_0 … W_L one after the other, as products want it."""
+    return nn.Parameter(_by_time(weight.detach()).permute(1, 2, 0))
 
 
 class _Convolution(torch.autograd.Function):
@@ -50,7 +55,7 @@ class _Convolution(torch.autograd.Function):
 
 
 def _by_time(weight: Tensor) -> Tensor:
-    """W_0 … W_L one after the other (L + 1, C, E), of a weight (C, E, L + 1)."""
+    """W_0 … W_L one after the other (L + 1, C, E), of a weight (C, E, L + 1); no copy where it lies so already."""
     return weight.permute(2, 0, 1).contiguous()
 
 

@@ -21,8 +21,8 @@ from prpn.kernels import in_use, native_reads
 from prpn.kernels.native import address, multiplies_fp32, required_library, threads
 from prpn.kernels.products import BF16, FP32
 
-CHUNK = 320
-"""Rows whose P is held at once."""
+CHUNK, SURPLUS = 320, 12_000_000
+"""Rows whose P is held at once by PyTorch, and numbers of P that the native core holds at once: two bytes each in bf16."""
 
 
 def chunked_cross_entropy(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -77,9 +77,9 @@ def native_decode(
 ) -> Tensor:
     """The same by the native core; the gradients are contiguous."""
     rows, weight, bias, targets = (x.contiguous() for x in (rows, weight, bias, targets))
-    losses = rows.new_empty(len(rows))
+    losses, chunk = rows.new_empty(len(rows)), max(1, SURPLUS // len(weight))
     required_library().prpn_decoding(
-        *map(address, (rows, weight, bias, targets)), *rows.shape, len(weight), CHUNK, form,
+        *map(address, (rows, weight, bias, targets)), *rows.shape, len(weight), chunk, form,
         *map(address, (losses, *(gradients or (None, None, None)))), threads(),
     )  # fmt: skip
     return losses

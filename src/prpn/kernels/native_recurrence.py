@@ -38,7 +38,7 @@ _KEPT = (
     "cell_mean", "cell_scale",
 )  # fmt: skip
 _GRADIENTS = (
-    "d_hidden", "d_cells", "d_past", "d_gates", "d_keys", "d_scores", "d_summaries", "d_input_gain", "d_shift",
+    "d_hidden", "d_cells", "d_now", "d_past", "d_gates", "d_keys", "d_scores", "d_summaries", "d_input_gain", "d_shift",
     "d_hidden_bias", "d_hidden_gain", "d_cell_gain", "d_cell_shift",
 )  # fmt: skip
 
@@ -77,6 +77,7 @@ def native_recurrence(
     layer: ReadingLayer,
     gate_inputs: Tensor,
     key_inputs: Tensor | None,
+    key_weight: Tensor | None,
     gates: Tensor,
     past_hidden: Tensor,
     past_cells: Tensor,
@@ -85,19 +86,19 @@ def native_recurrence(
     """The same as `prpn.model.reading.recurrence`, except that the backward pass uses `gate_inputs` as its own."""
     from prpn.model.reading import Tapes
 
-    hidden, cells, attention = _Recurrence.apply(  # type: ignore[no-untyped-call]
+    hidden, cells, attention, now = _Recurrence.apply(  # type: ignore[no-untyped-call]
         layer.hidden_norm.released,
         masks,
         gate_inputs,
         key_inputs,
         gates,
         torch.cat([past_hidden, past_cells], -1),
-        None if key_inputs is None else layer.key_from_hidden,
+        key_weight,
         layer.input_norm.gain,
         layer.input_norm.bias,
         *layer.recurrent_weights,
     )
-    return Tapes(hidden, cells, None if key_inputs is None else attention)
+    return Tapes(hidden, cells, None if key_inputs is None else attention, now)
 
 
 class _Recurrence(torch.autograd.Function):
@@ -112,7 +113,7 @@ class _Recurrence(torch.autograd.Function):
         past: Tensor,
         key_weight: Tensor | None,
         *norms_and_weights: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         ctx.set_materialize_grads(False)  # of cells nothing is wanted, unless someone asks for the state's gradient
         (steps, batch, slots), size = gates.shape, past.shape[-1] // 2
         attends = key_inputs is not None
@@ -162,18 +163,20 @@ class _Recurrence(torch.autograd.Function):
         ctx.reading, ctx.masks, ctx.kept, ctx.attends = reading, masks, kept, attends
         ctx.save_for_backward(tape, attention, gates, key_weight, *weights)
         ctx.mark_non_differentiable(attention)
-        return tape[..., :size], tape[..., size:], attention
+        return tape[..., :size], tape[..., size:], attention, tape[slots:, :, :size]
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_hidden: Tensor | None, d_cells: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
+    def backward(
+        ctx: Any, d_hidden: Tensor | None, d_cells: Tensor | None, _: None, d_now: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
         if ctx.kept is None:
             raise RuntimeError("the backward pass of the native recurrence can run once only")
         tape, attention, gates, key_weight, *weights = ctx.saved_tensors
         kept, reading, masks = ctx.kept, ctx.reading, ctx.masks
         ctx.kept = None
         (_, batch, slots), size = gates.shape, tape.shape[-1] // 2
-        d_hidden, d_cells = (None if d is None else d.contiguous() for d in (d_hidden, d_cells))
+        d_hidden, d_cells, d_now = (None if d is None else d.contiguous() for d in (d_hidden, d_cells, d_now))
         d_gates = torch.zeros_like(gates) if not ctx.attends else torch.empty_like(gates)
         d_past = tape.new_empty(slots, batch, 2 * size) if ctx.needs_input_grad[5] else None
         d_keys, d_scores = torch.empty_like(kept["keys"]), torch.empty_like(kept["relative"])
@@ -188,6 +191,7 @@ class _Recurrence(torch.autograd.Function):
             keeps_past_gradient=d_past is not None,
             d_hidden=d_hidden,
             d_cells=d_cells,
+            d_now=d_now,
             d_past=d_past,
             d_gates=d_gates,
             d_keys=d_keys,

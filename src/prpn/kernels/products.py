@@ -63,6 +63,23 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return result
 
 
+def split_columns(weight: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The first columns of a weight and the others, whose gradients are joined instead of padded and added up."""
+    parts: tuple[Tensor, Tensor] = _SplitColumns.apply(weight, count)  # type: ignore[no-untyped-call]
+    return parts
+
+
+class _SplitColumns(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        return weight[:, :count], weight[:, count:]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, first: Tensor, others: Tensor) -> tuple[Tensor, None]:
+        return torch.cat([first, others], 1), None
+
+
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -34,6 +34,7 @@ def fast_recurrence(
     layer: ReadingLayer,
     gate_inputs: Tensor,
     key_inputs: Tensor | None,
+    key_weight: Tensor | None,
     gates: Tensor,
     past_hidden: Tensor,
     past_cells: Tensor,
@@ -48,7 +49,7 @@ def fast_recurrence(
         key_inputs,
         gates,
         torch.cat([past_hidden, past_cells], -1),
-        None if key_inputs is None else layer.key_from_hidden,
+        key_weight,
         *layer.recurrent_weights,
         masks.key_in,
         masks.key_out,
@@ -56,7 +57,7 @@ def fast_recurrence(
         masks.recurrent,
     )
     hidden, cells = tape.chunk(2, -1)
-    return Tapes(hidden, cells, None if key_inputs is None else attention)
+    return Tapes(hidden, cells, None if key_inputs is None else attention, hidden[-len(gates) :])
 
 
 class _Recurrence(torch.autograd.Function):

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from prpn import kernels
 from prpn.config import ModelConfig
-from prpn.kernels.convolution import convolve
+from prpn.kernels.convolution import convolve, lying_by_time
 from prpn.model.layers import BatchNorm, dropout, place_rows, select_rows
 
 
@@ -48,6 +48,7 @@ class ParsingNetwork(nn.Module):
         super().__init__()
         self.config = config
         self.convolution = nn.Conv1d(config.embedding, config.hidden, config.lookback + 1)
+        self.convolution.weight = lying_by_time(self.convolution.weight)
         self.norm = BatchNorm(config.hidden)
         self.heads = nn.Conv1d(config.hidden, 2, 1, groups=config.head_groups)
         self.register_buffer("distance_scale", torch.zeros(()))

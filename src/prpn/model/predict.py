@@ -23,6 +23,7 @@ from prpn.config import ModelConfig
 from prpn.kernels.native_attention import native_attention
 from prpn.model.attention import structured_attention
 from prpn.model.layers import BatchNorm, Linear, dropout, dropout_of_rows, select_rows
+from prpn.model.reading import Tapes
 
 BLOCK = 256
 """Steps attended at once, so that a very long sentence costs time in proportion to its length."""
@@ -58,12 +59,12 @@ class PredictNetwork(nn.Module):
         self.output = Linear(width, config.embedding)
         self.output_norm = BatchNorm(config.embedding)
 
-    def forward(self, hidden_tape: Tensor, gates: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """Features (R, E) of the real positions and attention (T, B, N), from the tape (N + T, B, H)."""
-        now = hidden_tape[self.config.memory_slots :]  # (T, B, H): h_t
+    def forward(self, tapes: Tapes, gates: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Features (R, E) of the real positions and attention (T, B, N), from what the last layer left."""
+        now = tapes.now  # (T, B, H): h_t
         attention = None
         if self.config.predict_attention:
-            attention, summary = self.summarise(hidden_tape, gates)
+            attention, summary = self.summarise(tapes.hidden, now, gates)
             rows = select_rows(torch.cat([now, summary], -1), mask)  # (R, 2H)
         else:
             rows = select_rows(now, mask)  # (R, H)
@@ -74,10 +75,10 @@ class PredictNetwork(nn.Module):
         )
         return torch.tanh(self.output_norm(self.output(rows))), attention
 
-    def summarise(self, hidden_tape: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention weights (T, B, N), to look at, and summaries h_{l:t−1} (T, B, H)."""
+    def summarise(self, hidden_tape: Tensor, now: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights (T, B, N), to look at, and summaries h_{l:t−1} (T, B, H), from the tape (N + T, B, H) and h_t."""
         slots, drop = self.config.memory_slots, self.config.dropout_between
-        keys = dropout(self.key(dropout(hidden_tape[slots:], drop, self.training)), drop, self.training)
+        keys = dropout(self.key(dropout(now, drop, self.training)), drop, self.training)
         if kernels.native_reads(keys):
             return native_attention(hidden_tape, keys, gates, self.config.dropout_attention if self.training else 0.0)
         blocks = [

@@ -69,8 +69,8 @@ class PRPN(nn.Module):
         inputs, tapes = embeddings, []
         for layer, past_hidden, past_cells in zip(self.reading, state.hidden, state.cells, strict=True):
             tapes.append(layer(inputs, parse.reading_gates, past_hidden, past_cells))
-            inputs = tapes[-1].hidden[self.config.memory_slots :]  # (T, B, H)
-        features, predict_attention = self.predict(tapes[-1].hidden, parse.predict_gates, mask)
+            inputs = tapes[-1].now  # (T, B, H)
+        features, predict_attention = self.predict(tapes[-1], parse.predict_gates, mask)
         slots, steps = self.config.memory_slots, len(tokens)
         after = State(
             embeddings=parse.embedding_tape[steps:],

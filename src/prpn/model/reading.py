@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from prpn import kernels
 from prpn.config import ModelConfig
 from prpn.kernels.native_recurrence import HashedMasks, native_recurrence
-from prpn.kernels.products import linear
+from prpn.kernels.products import linear, split_columns
 from prpn.kernels.recurrence import fast_recurrence
 from prpn.model.attention import structured_attention
 from prpn.model.layers import LayerNorm, Linear, dropout, dropout_mask
@@ -38,6 +38,7 @@ class Tapes:
     hidden: Tensor  # (N + T, B, H)
     cells: Tensor  # (N + T, B, H)
     attention: Tensor | None  # (T, B, N), to look at: no gradient goes through it
+    now: Tensor  # (T, B, H) h_t, the last T of `hidden`
 
 
 @dataclass(frozen=True)
@@ -78,22 +79,17 @@ class ReadingLayer(nn.Module):
         """Read inputs (T, B, I) under gates (T, B, N), after the past states (N, B, H)."""
         dropped = dropout(inputs, self.input_dropout, self.training, self.config.dropout_locked)
         gate_inputs = self.input_gates(dropped)  # (T, B, 4H), to be normalised in the recurrence
-        key_inputs = None
+        key_inputs = key_weight = None
         if self.config.reading_attention:
             dropped = dropout(inputs, self.config.dropout_between, self.training)
-            weight = self.key.weight[:, : inputs.shape[-1]]  # W_x
-            key_inputs = linear(dropped, weight, self.key.bias)  # (T, B, H)
+            input_weight, key_weight = split_columns(self.key.weight, inputs.shape[-1])  # W_x, W_h
+            key_inputs = linear(dropped, input_weight, self.key.bias)  # (T, B, H)
+        given = (self, gate_inputs, key_inputs, key_weight, gates, past_hidden, past_cells)
         if kernels.native_reads(gate_inputs):
             hashed = HashedMasks.draw(self.dropout_rates, past_hidden)
-            return native_recurrence(self, gate_inputs, key_inputs, gates, past_hidden, past_cells, hashed)
+            return native_recurrence(*given, hashed)
         read = recurrence if kernels.in_use() == "autograd" else fast_recurrence
-        masks = self.draw_masks(gates, past_hidden)
-        return read(self, gate_inputs, key_inputs, gates, past_hidden, past_cells, masks)
-
-    @property
-    def key_from_hidden(self) -> Tensor:
-        """W_h, the half of the key projection that reads h_{t−1} (H, H)."""
-        return self.key.weight[:, -self.config.hidden :]
+        return read(*given, self.draw_masks(gates, past_hidden))
 
     @property
     def recurrent_weights(self) -> tuple[Tensor, ...]:
@@ -130,12 +126,16 @@ def recurrence(
     layer: ReadingLayer,
     gate_inputs: Tensor,
     key_inputs: Tensor | None,
+    key_weight: Tensor | None,
     gates: Tensor,
     past_hidden: Tensor,
     past_cells: Tensor,
     masks: Masks,
 ) -> Tapes:
-    """The loop over time, as the equations have it; the kernels compute the same."""
+    """The loop over time, as the equations have it; the kernels compute the same.
+
+    The key is split: W_x x_t (T, B, H) and W_h (H, H), both None without attention.
+    """
     steps, _, slots = gates.shape
     hidden, cells, attentions = list(past_hidden.unbind()), list(past_cells.unbind()), []
 
@@ -148,8 +148,8 @@ def recurrence(
     normed_inputs, (hidden_weight, hidden_bias, *_) = layer.input_norm(gate_inputs), layer.recurrent_weights
     for t in range(steps):
         summary, cell_summary = hidden[-1], cells[-1]
-        if key_inputs is not None:
-            key = key_inputs[t] + F.linear(masked(hidden[-1], at(masks.key_in, t)), layer.key_from_hidden)
+        if key_inputs is not None and key_weight is not None:
+            key = key_inputs[t] + F.linear(masked(hidden[-1], at(masks.key_in, t)), key_weight)
             key = masked(key, at(masks.key_out, t))  # (B, H): k_t
             memory = torch.stack(hidden[t : t + slots], 1)  # (B, N, H)
             cell_memory = torch.stack(cells[t : t + slots], 1)  # (B, N, H)
@@ -165,4 +165,5 @@ def recurrence(
         cell = keep.sigmoid() * cell_summary + write.sigmoid() * candidate.tanh()
         hidden.append(show.sigmoid() * layer.cell_norm(cell).tanh())
         cells.append(cell)
-    return Tapes(torch.stack(hidden), torch.stack(cells), torch.stack(attentions) if attentions else None)
+    tape = torch.stack(hidden)
+    return Tapes(tape, torch.stack(cells), torch.stack(attentions) if attentions else None, tape[-steps:])

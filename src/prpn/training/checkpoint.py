@@ -75,10 +75,13 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Inverse of `optimizer_tensors`."""
+    """Inverse of `optimizer_tensors`; moments lie in memory as their weights do, which the fused step relies on."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         if key.startswith("optimizer."):
             _, index, name = key.split(".")
-            state.setdefault(int(index), {})[name] = tensor
+            parameter = parameters[int(index)]
+            alike = torch.empty_like(parameter).copy_(tensor) if tensor.shape == parameter.shape else tensor
+            state.setdefault(int(index), {})[name] = alike
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -49,7 +49,7 @@ struct Reading {
     float* normed;                                                            // (T, B, 4H): LN(W_h (m_r h̃) + b)
     float *input_mean, *input_scale, *hidden_scale, *cell_mean, *cell_scale;  // (T, B)
     // Backward pass. ∂x replaces x and ∂(W_h h̃) the normed products.
-    const float *d_hidden, *d_cells;                            // (N + T, B, H) each; none where nothing is wanted
+    const float *d_hidden, *d_cells, *d_now;  // (N + T, B, H) twice, (T, B, H) of h alone; none where nothing is wanted
     float *d_past, *d_gates, *d_keys, *d_scores, *d_summaries;  // (N, B, 2H), …, (T, B, 2H)
     float *d_input_gain, *d_shift;                              // β and β' have the same gradient
     float *d_hidden_bias, *d_hidden_gain, *d_cell_gain, *d_cell_shift;

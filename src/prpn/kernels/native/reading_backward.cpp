@@ -72,6 +72,10 @@ private:
     void gather(int64_t t, int64_t b) {
         wanted(r.d_hidden, N + t, b, d_state.data());
         wanted(r.d_cells, N + t, b, d_state.data() + H);
+        if (r.d_now && t >= 0) {
+            const float* now = r.d_now + place(t, b) * H;
+            each_vector(H, [&](int64_t i, int64_t n) { add_to(d_state, i, load(now + i, n), n); });
+        }
         terms.clear();
         key_terms.clear();
         if (!r.attends) {
