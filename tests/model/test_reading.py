@@ -170,9 +170,9 @@ def test_closed_gates_read_nothing(case: Case, one: object) -> None:
         return
     leaves = case.leaves()
     closed = {**leaves, "gates": torch.zeros_like(leaves["gates"])}
-    first = one(case.layer, **closed, masks=NO_MASKS)
+    first = one(case.layer, **closed, key_weight=key_weight(case.layer), masks=NO_MASKS)
     elsewhere = {**closed, "past_hidden": leaves["past_hidden"] + 1, "past_cells": leaves["past_cells"] - 1}
-    second = one(case.layer, **elsewhere, masks=NO_MASKS)
+    second = one(case.layer, **elsewhere, key_weight=key_weight(case.layer), masks=NO_MASKS)
     assert first.hidden.isfinite().all()
     assert not first.attention.any()
     assert_same(first.hidden[case.slots :], second.hidden[case.slots :], 0)
@@ -187,5 +187,5 @@ def test_equal_units_have_a_gradient_in_both_recurrences() -> None:
     torch.nn.init.ones_(case.layer.hidden_gates.bias)
     for one in (recurrence, fast_recurrence):
         leaves = case.leaves()
-        found = gradients(case, one(case.layer, **leaves, masks=NO_MASKS), leaves)
+        found = gradients(case, one(case.layer, **leaves, key_weight=key_weight(case.layer), masks=NO_MASKS), leaves)
         assert all(gradient.isfinite().all() for gradient in found.values()), one.__name__

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from prpn import kernels
 from prpn.config import ModelConfig
 from prpn.kernels.convolution import convolve, lying_by_time
+from prpn.kernels.native_stick import native_stick
 from prpn.model.layers import BatchNorm, dropout, place_rows, select_rows
 
 
@@ -128,4 +129,6 @@ def gate_factors(difference: Tensor, config: ModelConfig) -> Tensor:
 
 def stick(alpha: Tensor) -> Tensor:
     """Gates from factors (…, N): slot i is the product of the factors from i to the newest."""
+    if kernels.native_reads(alpha):
+        return native_stick(alpha)
     return alpha.flip(-1).cumprod(-1).flip(-1)

@@ -1,0 +1,43 @@
+"""Gates as products of factors, in the native core (native/stick.cpp).
+
+# N memory slots, oldest first
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from prpn.kernels.native import address, required_library, threads
+
+
+def native_stick(factors: Tensor) -> Tensor:
+    """The same as `prpn.model.parsing.stick` of factors (…, N)."""
+    gates: Tensor = _Stick.apply(factors.contiguous())  # type: ignore[no-untyped-call]
+    return gates
+
+
+class _Stick(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, factors: Tensor) -> Tensor:
+        gates = torch.empty_like(factors)
+        required_library().prpn_stick_forward(address(factors), *_rows(factors), address(gates), threads())
+        ctx.save_for_backward(factors, gates)
+        return gates
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_gates: Tensor) -> Tensor:
+        factors, gates = ctx.saved_tensors
+        d_gates, d_factors = d_gates.contiguous(), torch.empty_like(factors)
+        required_library().prpn_stick_backward(
+            address(factors), address(gates), address(d_gates), *_rows(factors), address(d_factors), threads()
+        )
+        return d_factors
+
+
+def _rows(x: Tensor) -> tuple[int, int]:
+    return x.numel() // max(1, x.shape[-1]), x.shape[-1]
