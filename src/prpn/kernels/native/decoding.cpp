@@ -172,12 +172,18 @@ private:
         if (!to) return;
         const float inverse = 1.0f / total;
         z[target] -= total;
-        each_vector(V, [&](int64_t i, int64_t n) {
-            const Vector p = load(z + i, n) * inverse;
-            store(z + i, p, n);
-            store(bias_sum + i, load(bias_sum + i, n) + p, n);
-        });
-        take_rows<Kind>(Matrix{z, V, 1}, 1, V, to);
+        using Unit = typename Kind::FactorUnit;
+        for (int64_t start = 0; start < padded<Kind>(V); start += WIDTH * Unit::NUMBERS) {
+            __builtin_prefetch(to + start + 512, 1);
+            Vector p[Unit::NUMBERS] = {};
+            for (int64_t j = 0; j < Unit::NUMBERS; ++j) {
+                const int64_t i = start + j * WIDTH, n = std::min(WIDTH, V - i);
+                if (n <= 0) break;
+                p[j] = load(z + i, n) * inverse;
+                store(bias_sum + i, load(bias_sum + i, n) + p[j], n);
+            }
+            store_units(to + start, Unit::of(p));
+        }
     }
 };
 

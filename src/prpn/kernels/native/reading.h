@@ -22,7 +22,9 @@
 //     # T steps, B batch, N slots, H hidden; oldest slot first
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "attention.h"
@@ -74,7 +76,10 @@ public:
           key_in(r.key_in_seed, r.key_rate),
           key_out(r.key_out_seed, r.key_rate),
           attention(N, H, 2 * H, Dropout(r.attention_seed, r.attention_rate)),
-          row_scratch(H) {}
+          row_scratch(H),
+          shift(r.input_shift, r.input_shift + 4 * H) {
+        std::transform(shift.begin(), shift.end(), r.hidden_shift, shift.begin(), std::plus<float>());
+    }
 
 protected:
     const Reading& r;
@@ -84,44 +89,45 @@ protected:
     const Share key_panels, hidden_panels;
     const Dropout key_in, key_out;
     Attention attention;
-    std::vector<float> row_scratch;
+    std::vector<float> row_scratch, shift;  // (H), β + β' (4H)
 
-    // The gates of one place, from the two parts of u.
+    // The two normed parts of u at one place, and u.
     class Update {
     public:
         Update(const Walk& walk, int64_t at)
-            : r(walk.r),
-              H(walk.H),
-              x(r.gate_inputs + at * 4 * H),
-              normed(r.normed + at * 4 * H),
-              mean(r.input_mean[at]),
-              inverse(1.0f / r.input_scale[at]) {}
+            : walk(walk),
+              x(walk.r.gate_inputs + at * 4 * walk.H),
+              normed(walk.r.normed + at * 4 * walk.H),
+              mean(walk.r.input_mean[at]),
+              inverse(1.0f / walk.r.input_scale[at]) {}
 
-        Vector write(int64_t i, int64_t n) const { return sigmoid(at(i, n)); }
-        Vector keep(int64_t i, int64_t n) const { return sigmoid(at(H + i, n)); }
-        Vector candidate(int64_t i, int64_t n) const { return hyperbolic_tangent(at(2 * H + i, n)); }
-        Vector show(int64_t i, int64_t n) const { return sigmoid(at(3 * H + i, n)); }
+        struct Part {
+            Vector input, hidden, input_gain, hidden_gain, u;
+        };
+
+        Part operator()(int64_t i, int64_t n) const {
+            return of(i, n, load(normed + i, n));
+        }
+
+        Part of(int64_t i, int64_t n, Vector hidden) const {
+            const Vector input = (load(x + i, n) - mean) * inverse;
+            const Vector input_gain = load(walk.r.input_gain + i, n), hidden_gain = load(walk.r.hidden_gain + i, n);
+            return {input, hidden, input_gain, hidden_gain,
+                    input * input_gain + hidden * hidden_gain + load(walk.shift.data() + i, n)};
+        }
+
         // Into the cache with what the next stream's place has at i.
         void fetch_next(int64_t i) const {
-            for (int64_t gate = 4 * H; gate < 8 * H; gate += H) {
+            for (int64_t gate = 4 * walk.H; gate < 8 * walk.H; gate += walk.H) {
                 __builtin_prefetch(x + gate + i);
                 __builtin_prefetch(normed + gate + i);
             }
         }
 
-        Vector input_normed(int64_t i, int64_t n) const { return (load(x + i, n) - mean) * inverse; }
-        Vector hidden_normed(int64_t i, int64_t n) const { return load(normed + i, n); }
-
     private:
-        const Reading& r;
-        const int64_t H;
+        const Walk& walk;
         const float *x, *normed;
         const float mean, inverse;
-
-        Vector at(int64_t i, int64_t n) const {
-            return input_normed(i, n) * load(r.input_gain + i, n) + load(r.input_shift + i, n) +
-                   hidden_normed(i, n) * load(r.hidden_gain + i, n) + load(r.hidden_shift + i, n);
-        }
     };
 
     int64_t place(int64_t t, int64_t b) const { return t * r.batch + b; }

@@ -111,7 +111,7 @@ private:
             u.fetch_next(i);
             const Vector y = (load(cell + i, n) - mean) * inverse, gain = load(r.cell_gain + i, n);
             const Vector shown = hyperbolic_tangent(y * gain + load(r.cell_shift + i, n));
-            const Vector show = u.show(i, n), d = load(d_hidden + i, n);
+            const Vector show = sigmoid(u(3 * H + i, n).u), d = load(d_hidden + i, n);
             const Vector d_inner = d * show * (1.0f - shown * shown), d_normed = d_inner * gain;
             store(d_u + 3 * H + i, d * shown * show * (1.0f - show), n);
             store(cell_normed.data() + i, y, n);
@@ -123,33 +123,34 @@ private:
         });
         const Unnormalise cells(sum(total), sum(projection), H, r.cell_scale[at], r.released);
         Vector hidden_total{}, hidden_projection{}, input_total{}, input_projection{};
-        const auto learn = [&](int64_t i, int64_t n, Vector d) {
-            const Vector hidden = u.hidden_normed(i, n), input = u.input_normed(i, n);
-            const Vector d_hidden = d * load(r.hidden_gain + i, n), d_input = d * load(r.input_gain + i, n);
+        const auto learn = [&](int64_t i, int64_t n, const Update::Part& part, Vector d) {
+            const Vector d_hidden = d * part.hidden_gain, d_input = d * part.input_gain;
             add_to(sums.shift, i, d, n);
-            add_to(sums.hidden_gain, i, d * hidden, n);
-            add_to(sums.input_gain, i, d * input, n);
+            add_to(sums.hidden_gain, i, d * part.hidden, n);
+            add_to(sums.input_gain, i, d * part.input, n);
             hidden_total += d_hidden;
-            hidden_projection += d_hidden * hidden;
+            hidden_projection += d_hidden * part.hidden;
             input_total += d_input;
-            input_projection += d_input * input;
+            input_projection += d_input * part.input;
             store(d_u + i, d, n);
         };
         each_vector(H, [&](int64_t i, int64_t n) {
             const Vector d = load(d_cell + i, n) + cells(load(d_shown + i, n), load(cell_normed.data() + i, n));
-            const Vector write = u.write(i, n), keep = u.keep(i, n), candidate = u.candidate(i, n);
+            const Update::Part i_part = u(i, n), f_part = u(H + i, n), c_part = u(2 * H + i, n);
+            const Vector write = sigmoid(i_part.u), keep = sigmoid(f_part.u), candidate = hyperbolic_tangent(c_part.u);
             store(d_cell_summary + i, d * keep, n);
-            learn(i, n, d * candidate * write * (1.0f - write));
-            learn(H + i, n, d * load(cell_summary + i, n) * keep * (1.0f - keep));
-            learn(2 * H + i, n, d * write * (1.0f - candidate * candidate));
-            learn(3 * H + i, n, load(d_u + 3 * H + i, n));
+            learn(i, n, i_part, d * candidate * write * (1.0f - write));
+            learn(H + i, n, f_part, d * load(cell_summary + i, n) * keep * (1.0f - keep));
+            learn(2 * H + i, n, c_part, d * write * (1.0f - candidate * candidate));
+            learn(3 * H + i, n, u(3 * H + i, n), load(d_u + 3 * H + i, n));
         });
         const Unnormalise hidden(sum(hidden_total), sum(hidden_projection), 4 * H, r.hidden_scale[at], r.released);
         const Unnormalise input(sum(input_total), sum(input_projection), 4 * H, r.input_scale[at], r.released);
         each_vector(4 * H, [&](int64_t i, int64_t n) {
             const Vector d = load(d_u + i, n);
-            const Vector d_recalled = hidden(d * load(r.hidden_gain + i, n), u.hidden_normed(i, n));
-            const Vector d_input = input(d * load(r.input_gain + i, n), u.input_normed(i, n));
+            const Update::Part part = u(i, n);
+            const Vector d_recalled = hidden(d * part.hidden_gain, part.hidden);
+            const Vector d_input = input(d * part.input_gain, part.input);
             add_to(sums.hidden_bias, i, d_recalled, n);
             store(r.normed + at * 4 * H + i, d_recalled, n);
             store(r.gate_inputs + at * 4 * H + i, d_input, n);

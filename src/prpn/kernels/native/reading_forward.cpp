@@ -60,11 +60,15 @@ private:
         const Update u(*this, at);
         each_vector(H, [&](int64_t i, int64_t n) {
             u.fetch_next(i);
-            for (int64_t gate = 0; gate < 4 * H; gate += H) {
-                store(normed + gate + i, (load(normed + gate + i, n) - hidden.mean) * inverse, n);
-            }
-            store(cell + i, u.keep(i, n) * load(cell_summary + i, n) + u.write(i, n) * u.candidate(i, n), n);
-            store(shown + i, u.show(i, n), n);
+            const auto gate = [&](int64_t i) {
+                const Vector y = (load(normed + i, n) - hidden.mean) * inverse;
+                store(normed + i, y, n);
+                return u.of(i, n, y).u;
+            };
+            const Vector write = sigmoid(gate(i)), keep = sigmoid(gate(H + i));
+            const Vector candidate = hyperbolic_tangent(gate(2 * H + i));
+            store(cell + i, keep * load(cell_summary + i, n) + write * candidate, n);
+            store(shown + i, sigmoid(gate(3 * H + i)), n);
         });
         const Spread cell_spread = spread_of(H, r.released, [&](int64_t i, int64_t n) { return load(cell + i, n); });
         r.cell_mean[at] = cell_spread.mean;

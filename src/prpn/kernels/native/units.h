@@ -19,12 +19,6 @@ inline Units units_of(Vector vector) {
     return units;
 }
 
-inline Units load_units(const void* from) {
-    Units units;
-    std::memcpy(&units, from, sizeof units);
-    return units;
-}
-
 inline void store_units(void* to, Units units) { std::memcpy(to, &units, sizeof units); }
 
 // bf16 numbers in the upper halves, what is below them not yet cut off: rounded to the nearest, ties to even; what is not
@@ -40,33 +34,33 @@ inline Vector load_some(const float* from, int64_t count) { return count > 0 ? l
 
 // An fp32 number.
 struct Single {
-    using Number = float;
     static constexpr int64_t NUMBERS = 1;
 
-    static Units along(const float* from, int64_t count) { return units_of(load_some(from, count)); }
+    static Units of(const Vector (&numbers)[1]) { return units_of(numbers[0]); }
+    static Units along(const float* from, int64_t count) { return of({load_some(from, count)}); }
     static Units across(const float* const (&lines)[1], int64_t count) { return along(lines[0], count); }
 };
 
 // A bf16 number that is widened again.
 struct Widened {
-    using Number = float;
     static constexpr int64_t NUMBERS = 1;
 
-    static Units along(const float* from, int64_t count) { return rounded(load_some(from, count)) & 0xffff0000u; }
+    static Units of(const Vector (&numbers)[1]) { return rounded(numbers[0]) & 0xffff0000u; }
+    static Units along(const float* from, int64_t count) { return of({load_some(from, count)}); }
     static Units across(const float* const (&lines)[1], int64_t count) { return along(lines[0], count); }
 };
 
 // Two bf16 numbers.
 struct Pair {
-    using Number = uint16_t;
     static constexpr int64_t NUMBERS = 2;
 
+    static Units of(const Vector (&numbers)[2]) {
+        Halves upper;  // the odd ones of both
+        for (int64_t i = 0; i < 2 * WIDTH; ++i) upper[i] = uint16_t(2 * i + 1);
+        return Units(__builtin_shuffle(Halves(rounded(numbers[0])), Halves(rounded(numbers[1])), upper));
+    }
     static Units along(const float* from, int64_t count) {
-        typedef uint16_t Halves __attribute__((vector_size(2 * WIDTH)));
-        const Units first = rounded(load_some(from, count)) >> 16,
-                    second = rounded(load_some(from + WIDTH, count - WIDTH)) >> 16;
-        const Halves halves[2] = {__builtin_convertvector(first, Halves), __builtin_convertvector(second, Halves)};
-        return load_units(halves);
+        return of({load_some(from, count), load_some(from + WIDTH, count - WIDTH)});
     }
     static Units across(const float* const (&lines)[2], int64_t count) {
         return rounded(load_some(lines[0], count)) >> 16 | (rounded(load_some(lines[1], count)) & 0xffff0000u);
@@ -77,11 +71,14 @@ struct Pair {
     }
 
 private:
+    typedef uint16_t Halves __attribute__((vector_size(4 * WIDTH)));
+
     static Units widened(const uint16_t* from, int64_t count) {
-        typedef uint16_t Halves __attribute__((vector_size(2 * WIDTH)));
-        Halves halves{};
-        std::memcpy(&halves, from, std::clamp<int64_t>(count, 0, WIDTH) * sizeof(uint16_t));
-        return __builtin_convertvector(halves, Units);
+        typedef uint16_t Some __attribute__((vector_size(2 * WIDTH)));
+        Some some{};
+        if (count >= WIDTH) std::memcpy(&some, from, sizeof some);
+        else if (count > 0) std::memcpy(&some, from, count * sizeof(uint16_t));
+        return __builtin_convertvector(some, Units);
     }
 };
 

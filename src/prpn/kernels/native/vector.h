@@ -55,17 +55,22 @@ inline Vector select(Integers condition, Vector yes, Vector no) { return conditi
 inline Vector maximum(Vector a, Vector b) { return select(a > b, a, b); }
 inline Vector minimum(Vector a, Vector b) { return select(a < b, a, b); }
 
-inline float sum(Vector vector) {
-    float total = 0;
-    for (int64_t i = 0; i < WIDTH; ++i) total += vector[i];
-    return total;
+// All elements joined into one: those of both halves, quarters, … meet.
+template <class Join>
+inline float joined(Vector vector, const Join& join) {
+    for (int32_t apart = WIDTH / 2; apart > 0; apart /= 2) {
+        Integers partner;
+        for (int32_t i = 0; i < WIDTH; ++i) partner[i] = i ^ apart;
+        vector = join(vector, __builtin_shuffle(vector, partner));
+    }
+    return vector[0];
 }
 
-inline float largest(Vector vector) {
-    float best = vector[0];
-    for (int64_t i = 1; i < WIDTH; ++i) best = vector[i] > best ? vector[i] : best;
-    return best;
+inline float sum(Vector vector) {
+    return joined(vector, [](Vector a, Vector b) { return a + b; });
 }
+
+inline float largest(Vector vector) { return joined(vector, maximum); }
 
 // e^x = 2^k e^r with k = round(x / ln 2) and |r| ≤ ln 2 / 2, where a polynomial of degree 6 is exact to one unit in the
 // last place; below −87.3 it is 0, above 88.7 it is as large as floats go, of not-a-number it is not a number.
