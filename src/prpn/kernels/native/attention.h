@@ -3,6 +3,9 @@
 //     a_n = h_n · k / √H                 e_n = exp(a_n − max a) / (Σ g exp(a − max a) + ε)
 //     s_n = g_n e_n                      summary = Σ_n (m s)_n [h; …]_n
 //
+// Backwards closed slots are passed over: ∂g_n is 0 where g_n is. It would reach nothing, for the factor that closed the
+// gate stands at its bound, and all others are multiplied by that one.
+//
 // A window's rows may be wider than the key: the scores read their first H numbers, the summary all of them.
 //
 //     # N slots, H hidden; oldest slot first
@@ -63,7 +66,7 @@ inline void weighted_sum(const std::vector<Term>& terms, int64_t size, float* to
 class Attention {
 public:
     Attention(int64_t slots, int64_t hidden, int64_t width, const Dropout& dropout)
-        : N(slots), H(hidden), width(width), dropout(dropout), scores(slots + WIDTH) {}
+        : N(slots), H(hidden), width(width), dropout(dropout), scores(slots + WIDTH), found(slots) {}
 
     // Arrays of one place: gates, e, s, m s (N each) and the summary (width).
     template <class RowOf>
@@ -99,7 +102,13 @@ public:
     void backward(int64_t place, const float* d_summary, const RowOf& row_of, const float* relative,
                   const float* attention, float* d_gates, float* d_scores, float* d_key) {
         float* d = scores.data();
-        dots(N, width, d_summary, row_of, d);
+        open.clear();
+        for (int64_t n = 0; n < N; ++n) {
+            if (attention[n] != 0) open.push_back(n);
+        }
+        dots(int64_t(open.size()), width, d_summary, [&](int64_t i) { return row_of(open[i]); }, found.data());
+        std::fill(scores.begin(), scores.end(), 0.0f);
+        for (size_t i = 0; i < open.size(); ++i) d[open[i]] = found[i];
         if (dropout.active()) {
             const Dropout::Row mask = dropout.row(place);
             each_vector(N, [&](int64_t n, int64_t count) { store(d + n, load(d + n, count) * mask.factors(n)); });
@@ -108,7 +117,7 @@ public:
         for (int64_t n = 0; n < N; ++n) projection += d[n] * attention[n];
         int64_t strongest = 0;
         for (int64_t n = 0; n < N; ++n) {
-            d_gates[n] = relative[n] * (d[n] - projection);
+            d_gates[n] = attention[n] != 0 ? relative[n] * (d[n] - projection) : 0;
             d_scores[n] = attention[n] * (d[n] - projection);
             total += d_scores[n];
             if (relative[n] > relative[strongest]) strongest = n;
@@ -126,7 +135,8 @@ public:
 private:
     const int64_t N, H, width;
     const Dropout dropout;
-    std::vector<float> scores;
+    std::vector<float> scores, found;
+    std::vector<int64_t> open;
     std::vector<Term> terms;
 };
 

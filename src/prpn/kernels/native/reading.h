@@ -116,18 +116,18 @@ protected:
                     input * input_gain + hidden * hidden_gain + load(walk.shift.data() + i, n)};
         }
 
-        // Into the cache with what the next stream's place has at i.
-        void fetch_next(int64_t i) const {
-            for (int64_t gate = 4 * walk.H; gate < 8 * walk.H; gate += walk.H) {
-                __builtin_prefetch(x + gate + i);
-                __builtin_prefetch(normed + gate + i);
-            }
-        }
+        // Into the cache with what the next stream's place has at i: first one part, later the other.
+        void fetch_next_input(int64_t i) const { fetch(x, i); }
+        void fetch_next_normed(int64_t i) const { fetch(normed, i); }
 
     private:
         const Walk& walk;
         const float *x, *normed;
         const float mean, inverse;
+
+        void fetch(const float* from, int64_t i) const {
+            for (int64_t gate = 4; gate < 8; ++gate) __builtin_prefetch(from + gate * walk.H + i);
+        }
     };
 
     int64_t place(int64_t t, int64_t b) const { return t * r.batch + b; }

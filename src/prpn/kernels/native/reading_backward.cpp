@@ -108,7 +108,7 @@ private:
         const Update u(*this, at);
         Vector total{}, projection{};
         each_vector(H, [&](int64_t i, int64_t n) {
-            u.fetch_next(i);
+            u.fetch_next_input(i);
             const Vector y = (load(cell + i, n) - mean) * inverse, gain = load(r.cell_gain + i, n);
             const Vector shown = hyperbolic_tangent(y * gain + load(r.cell_shift + i, n));
             const Vector show = sigmoid(u(3 * H + i, n).u), d = load(d_hidden + i, n);
@@ -136,6 +136,7 @@ private:
         };
         each_vector(H, [&](int64_t i, int64_t n) {
             const Vector d = load(d_cell + i, n) + cells(load(d_shown + i, n), load(cell_normed.data() + i, n));
+            u.fetch_next_normed(i);
             const Update::Part i_part = u(i, n), f_part = u(H + i, n), c_part = u(2 * H + i, n);
             const Vector write = sigmoid(i_part.u), keep = sigmoid(f_part.u), candidate = hyperbolic_tangent(c_part.u);
             store(d_cell_summary + i, d * keep, n);

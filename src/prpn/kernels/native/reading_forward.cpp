@@ -59,7 +59,7 @@ private:
         const float inverse = 1.0f / hidden.scale;
         const Update u(*this, at);
         each_vector(H, [&](int64_t i, int64_t n) {
-            u.fetch_next(i);
+            u.fetch_next_input(i);
             const auto gate = [&](int64_t i) {
                 const Vector y = (load(normed + i, n) - hidden.mean) * inverse;
                 store(normed + i, y, n);

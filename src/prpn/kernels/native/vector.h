@@ -55,6 +55,11 @@ inline Vector select(Integers condition, Vector yes, Vector no) { return conditi
 inline Vector maximum(Vector a, Vector b) { return select(a > b, a, b); }
 inline Vector minimum(Vector a, Vector b) { return select(a < b, a, b); }
 
+inline Vector square_root(Vector x) {
+    for (int64_t i = 0; i < WIDTH; ++i) x[i] = std::sqrt(x[i]);
+    return x;
+}
+
 // All elements joined into one: those of both halves, quarters, … meet.
 template <class Join>
 inline float joined(Vector vector, const Join& join) {
