@@ -65,7 +65,8 @@ using Matrix = MatrixOf<float>;
 
 // Units of `count` numbers of line k, and of the lines after it if a unit takes several; lines from `depth` on are 0.
 template <class Unit, class Number>
-inline __attribute__((always_inline)) Units across(const Number* from, int64_t line_stride, int64_t k, int64_t depth, int64_t count) {
+inline __attribute__((always_inline)) Units across(const Number* from, int64_t line_stride, int64_t k, int64_t depth,
+                                                   int64_t count) {
     static constexpr Number ZEROS[WIDTH] = {};
     const Number* lines[Unit::NUMBERS];
     for (int64_t i = 0; i < Unit::NUMBERS; ++i) lines[i] = k + i < depth ? from + (k + i) * line_stride : ZEROS;

@@ -105,9 +105,7 @@ protected:
             Vector input, hidden, input_gain, hidden_gain, u;
         };
 
-        Part operator()(int64_t i, int64_t n) const {
-            return of(i, n, load(normed + i, n));
-        }
+        Part operator()(int64_t i, int64_t n) const { return of(i, n, load(normed + i, n)); }
 
         Part of(int64_t i, int64_t n, Vector hidden) const {
             const Vector input = (load(x + i, n) - mean) * inverse;
