@@ -24,8 +24,8 @@ using namespace prpn;
 
 namespace {
 
-// Logits that a thread works on at a time: 4 MiB of them.
-constexpr int64_t MOST_LOGITS = 1 << 20;
+// Logits that a thread works on at a time: 2 MiB of them, but of two blocks of rows at least, since all of W passes by.
+constexpr int64_t MOST_LOGITS = 1 << 19;
 
 struct Decoding {
     int64_t rows, embedding, vocabulary, chunk, threads;
@@ -95,7 +95,7 @@ private:
     // Losses, P and ∂X of a chunk of rows.
     void score(Share chunk) {
         const int64_t rows = chunk.end - chunk.begin;
-        const int64_t at_once = std::clamp<int64_t>(MOST_LOGITS / V / MOST_ROWS, 1, HEIGHT / MOST_ROWS) * MOST_ROWS;
+        const int64_t at_once = std::clamp<int64_t>(MOST_LOGITS / V / MOST_ROWS, 2, HEIGHT / MOST_ROWS) * MOST_ROWS;
         const int64_t blocks = even_blocks(rows, at_once, d.threads);
         parallel(blocks, d.threads, 1, [&](int64_t begin, int64_t end) {
             Aligned<float> logits(at_once * V);
