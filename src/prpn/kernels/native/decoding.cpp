@@ -146,7 +146,7 @@ private:
 
     // The loss of one row of logits, which are overwritten, and its row of P.
     void softmax(float* z, int64_t row, Factor* to, float* bias_sum) {
-        const int64_t target = d.targets[row];
+        const int64_t target = d.targets[row], V = this->V;
         const float wanted = z[target];
         Vector peaks = splat(wanted);
         int64_t i = 0;

@@ -10,9 +10,10 @@
 
 namespace prpn {
 
-// Calls body(column, count) for each vector of a row of n elements; count < WIDTH in the last one only.
+// Calls body(column, count) for each vector of a row of n elements; count < WIDTH in the last one only. Everything that is
+// called is inlined: where count is known to be WIDTH, nothing needs to look at it.
 template <class Body>
-inline void each_vector(int64_t n, const Body& body) {
+__attribute__((flatten)) inline void each_vector(int64_t n, const Body& body) {
     int64_t column = 0;
     for (; column + WIDTH <= n; column += WIDTH) body(column, WIDTH);
     if (column < n) body(column, n - column);
@@ -24,7 +25,7 @@ struct Spread {
 
 // Σ of a function of the place over a row, in four sums that do not wait for each other.
 template <class Body>
-inline float sum_over(int64_t n, const Body& body) {
+__attribute__((flatten)) inline float sum_over(int64_t n, const Body& body) {
     Vector sums[4] = {};
     int64_t i = 0;
     for (; i + 4 * WIDTH <= n; i += 4 * WIDTH) {

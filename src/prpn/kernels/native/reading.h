@@ -91,13 +91,17 @@ protected:
     Attention attention;
     std::vector<float> row_scratch, shift;  // (H), β + β' (4H)
 
-    // The two normed parts of u at one place, and u.
+    // The two normed parts of u at one place, and u. Pointers are copied: those of a struct that may be anywhere would be
+    // read again after everything that is stored.
     class Update {
     public:
         Update(const Walk& walk, int64_t at)
-            : walk(walk),
-              x(walk.r.gate_inputs + at * 4 * walk.H),
-              normed(walk.r.normed + at * 4 * walk.H),
+            : row(4 * walk.H),
+              x(walk.r.gate_inputs + at * row),
+              normed(walk.r.normed + at * row),
+              input_gain(walk.r.input_gain),
+              hidden_gain(walk.r.hidden_gain),
+              shift(walk.shift.data()),
               mean(walk.r.input_mean[at]),
               inverse(1.0f / walk.r.input_scale[at]) {}
 
@@ -109,9 +113,8 @@ protected:
 
         Part of(int64_t i, int64_t n, Vector hidden) const {
             const Vector input = (load(x + i, n) - mean) * inverse;
-            const Vector input_gain = load(walk.r.input_gain + i, n), hidden_gain = load(walk.r.hidden_gain + i, n);
-            return {input, hidden, input_gain, hidden_gain,
-                    input * input_gain + hidden * hidden_gain + load(walk.shift.data() + i, n)};
+            const Vector by_input = load(input_gain + i, n), by_hidden = load(hidden_gain + i, n);
+            return {input, hidden, by_input, by_hidden, input * by_input + hidden * by_hidden + load(shift + i, n)};
         }
 
         // Into the cache with what the next stream's place has at i: first one part, later the other.
@@ -119,12 +122,12 @@ protected:
         void fetch_next_normed(int64_t i) const { fetch(normed, i); }
 
     private:
-        const Walk& walk;
-        const float *x, *normed;
+        const int64_t row;
+        const float *const x, *const normed, *const input_gain, *const hidden_gain, *const shift;
         const float mean, inverse;
 
         void fetch(const float* from, int64_t i) const {
-            for (int64_t gate = 4; gate < 8; ++gate) __builtin_prefetch(from + gate * walk.H + i);
+            for (int64_t gate = 0; gate < 4; ++gate) __builtin_prefetch(from + row + gate * row / 4 + i);
         }
     };
 

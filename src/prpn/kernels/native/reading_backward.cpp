@@ -22,9 +22,7 @@ struct Sums {
     std::vector<float> input_gain, shift, hidden_bias, hidden_gain, cell_gain, cell_shift;
 };
 
-inline void add_to(std::vector<float>& sums, int64_t i, Vector terms, int64_t n) {
-    store(sums.data() + i, load(sums.data() + i, n) + terms, n);
-}
+inline void add_to(float* sums, int64_t i, Vector terms, int64_t n) { store(sums + i, load(sums + i, n) + terms, n); }
 
 class Backward : Walk {
 public:
@@ -74,7 +72,7 @@ private:
         wanted(r.d_cells, N + t, b, d_state.data() + H);
         if (r.d_now && t >= 0) {
             const float* now = r.d_now + place(t, b) * H;
-            each_vector(H, [&](int64_t i, int64_t n) { add_to(d_state, i, load(now + i, n), n); });
+            each_vector(H, [&](int64_t i, int64_t n) { add_to(d_state.data(), i, load(now + i, n), n); });
         }
         terms.clear();
         key_terms.clear();
@@ -100,7 +98,12 @@ private:
     }
 
     void update(int64_t t, int64_t b) {
-        const int64_t at = place(t, b);
+        const int64_t at = place(t, b), H = this->H;
+        const float *cell_gain = r.cell_gain, *cell_shift = r.cell_shift;
+        float *d_recalled = r.normed + at * 4 * H, *d_input = r.gate_inputs + at * 4 * H, *normed = cell_normed.data();
+        float *cell_gain_sum = sums.cell_gain.data(), *cell_shift_sum = sums.cell_shift.data();
+        float *shift_sum = sums.shift.data(), *bias_sum = sums.hidden_bias.data();
+        float *hidden_gain_sum = sums.hidden_gain.data(), *input_gain_sum = sums.input_gain.data();
         const float *d_hidden = d_state.data(), *d_cell = d_state.data() + H, *cell = state(N + t, b) + H;
         const float* cell_summary = r.summaries + at * 2 * H + H;
         float *d_u = d_update.data(), *d_shown = row_scratch.data(), *d_cell_summary = r.d_summaries + at * 2 * H + H;
@@ -109,14 +112,14 @@ private:
         Vector total{}, projection{};
         each_vector(H, [&](int64_t i, int64_t n) {
             u.fetch_next_input(i);
-            const Vector y = (load(cell + i, n) - mean) * inverse, gain = load(r.cell_gain + i, n);
-            const Vector shown = hyperbolic_tangent(y * gain + load(r.cell_shift + i, n));
+            const Vector y = (load(cell + i, n) - mean) * inverse, gain = load(cell_gain + i, n);
+            const Vector shown = hyperbolic_tangent(y * gain + load(cell_shift + i, n));
             const Vector show = sigmoid(u(3 * H + i, n).u), d = load(d_hidden + i, n);
             const Vector d_inner = d * show * (1.0f - shown * shown), d_normed = d_inner * gain;
             store(d_u + 3 * H + i, d * shown * show * (1.0f - show), n);
-            store(cell_normed.data() + i, y, n);
-            add_to(sums.cell_gain, i, d_inner * y, n);
-            add_to(sums.cell_shift, i, d_inner, n);
+            store(normed + i, y, n);
+            add_to(cell_gain_sum, i, d_inner * y, n);
+            add_to(cell_shift_sum, i, d_inner, n);
             store(d_shown + i, d_normed, n);
             total += d_normed;
             projection += d_normed * y;
@@ -124,18 +127,18 @@ private:
         const Unnormalise cells(sum(total), sum(projection), H, r.cell_scale[at], r.released);
         Vector hidden_total{}, hidden_projection{}, input_total{}, input_projection{};
         const auto learn = [&](int64_t i, int64_t n, const Update::Part& part, Vector d) {
-            const Vector d_hidden = d * part.hidden_gain, d_input = d * part.input_gain;
-            add_to(sums.shift, i, d, n);
-            add_to(sums.hidden_gain, i, d * part.hidden, n);
-            add_to(sums.input_gain, i, d * part.input, n);
-            hidden_total += d_hidden;
-            hidden_projection += d_hidden * part.hidden;
-            input_total += d_input;
-            input_projection += d_input * part.input;
+            const Vector of_hidden = d * part.hidden_gain, of_input = d * part.input_gain;
+            add_to(shift_sum, i, d, n);
+            add_to(hidden_gain_sum, i, d * part.hidden, n);
+            add_to(input_gain_sum, i, d * part.input, n);
+            hidden_total += of_hidden;
+            hidden_projection += of_hidden * part.hidden;
+            input_total += of_input;
+            input_projection += of_input * part.input;
             store(d_u + i, d, n);
         };
         each_vector(H, [&](int64_t i, int64_t n) {
-            const Vector d = load(d_cell + i, n) + cells(load(d_shown + i, n), load(cell_normed.data() + i, n));
+            const Vector d = load(d_cell + i, n) + cells(load(d_shown + i, n), load(normed + i, n));
             u.fetch_next_normed(i);
             const Update::Part i_part = u(i, n), f_part = u(H + i, n), c_part = u(2 * H + i, n);
             const Vector write = sigmoid(i_part.u), keep = sigmoid(f_part.u), candidate = hyperbolic_tangent(c_part.u);
@@ -150,13 +153,12 @@ private:
         each_vector(4 * H, [&](int64_t i, int64_t n) {
             const Vector d = load(d_u + i, n);
             const Update::Part part = u(i, n);
-            const Vector d_recalled = hidden(d * part.hidden_gain, part.hidden);
-            const Vector d_input = input(d * part.input_gain, part.input);
-            add_to(sums.hidden_bias, i, d_recalled, n);
-            store(r.normed + at * 4 * H + i, d_recalled, n);
-            store(r.gate_inputs + at * 4 * H + i, d_input, n);
+            const Vector of_hidden = hidden(d * part.hidden_gain, part.hidden);
+            add_to(bias_sum, i, of_hidden, n);
+            store(d_recalled + i, of_hidden, n);
+            store(d_input + i, input(d * part.input_gain, part.input), n);
         });
-        take(hidden_factors, b, r.normed + at * 4 * H);
+        take(hidden_factors, b, d_recalled);
     }
 
     // From ∂[h̃; c̃]_t to ∂g, ∂a and ∂k.

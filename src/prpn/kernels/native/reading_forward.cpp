@@ -48,7 +48,7 @@ private:
     }
 
     void update(int64_t t, int64_t b) {
-        const int64_t at = place(t, b);
+        const int64_t at = place(t, b), H = this->H;
         float *normed = r.normed + at * 4 * H, *now = state(N + t, b), *cell = now + H, *shown = row_scratch.data();
         const float *cell_summary = r.summaries + at * 2 * H + H, *x = r.gate_inputs + at * 4 * H;
         const Spread input = spread_of(4 * H, r.released, [&](int64_t i, int64_t n) { return load(x + i, n); });
