@@ -72,7 +72,7 @@ def test_without_a_library_one_line_says_so(built: Path, capsys: pytest.CaptureF
     assert kernels.described() == "PyTorch"
     message = capsys.readouterr().err
     assert message.count("\n") == 1
-    assert "no native core was built (is a C++ compiler installed?)" in message
+    assert "no native core was built (is GCC, a C++ compiler, installed?)" in message
     with pytest.raises(RuntimeError, match="no native core"):
         native.required_library()
 

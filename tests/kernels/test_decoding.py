@@ -90,6 +90,7 @@ def test_torch_does_the_same(rows: int, words: int, chunk: int, seed: int) -> No
     mine, theirs = gradients_for(x, weight, bias), gradients_for(x, weight, bias)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loss, "SURPLUS", chunk * words)
+        patch.setattr(loss, "CHUNK", chunk)
         losses = native_decode(x, weight, bias, targets, mine, FP32)
         assert_close(torch_decode(x, weight, bias, targets, theirs), losses, 1e-5, "losses")
     for name, one, other in zip(NAMES, mine, theirs, strict=True):

@@ -138,3 +138,29 @@ def test_a_gradient_that_is_not_a_number_spoils_the_weights() -> None:
     weights[0].grad[0, 0] = math.nan
     optimizer.step()
     assert all(weight.isnan().any() for weight in weights)
+
+
+def test_a_closure_makes_the_gradients_that_are_followed() -> None:
+    ours, theirs = parameters(), parameters()
+    optimizer, reference = Adam(ours, config(0.0, 1.0)), Adam(theirs, config(0.0, 1.0))
+
+    def loss() -> torch.Tensor:
+        total = sum((weight**2).sum() for weight in ours)
+        total.backward()
+        return total
+
+    assert optimizer.step(loss) > 0
+    for weight in theirs:
+        weight.grad = 2 * weight.detach()
+    reference.step()
+    assert_equal(ours, theirs)
+
+
+def test_autograd_notices_that_weights_have_moved() -> None:
+    weight = Parameter(torch.ones(3))
+    squares = (weight**2).sum()
+    optimizer = Adam([weight], config(0.9))
+    weight.grad = torch.ones(3)
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        squares.backward()

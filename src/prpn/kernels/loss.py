@@ -22,7 +22,7 @@ from prpn.kernels.native import address, multiplies_fp32, required_library, thre
 from prpn.kernels.products import BF16, FP32
 
 CHUNK, SURPLUS = 320, 12_000_000
-"""Rows whose P is held at once by PyTorch, and numbers of P that the native core holds: two bytes each in bf16."""
+"""Rows whose P is held at once by PyTorch, and numbers of P that the native core holds."""
 
 
 def chunked_cross_entropy(rows: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:

@@ -135,7 +135,7 @@ def complaint() -> str:
 def _find() -> tuple[str | None, ctypes.CDLL | None, str]:
     built = [path for name in _allowed() if (path := _path(name)) is not None]
     if not built:
-        return None, None, "no native core was built (is a C++ compiler installed?)"
+        return None, None, "no native core was built (is GCC, a C++ compiler, installed?)"
     causes = []
     for path in built:
         try:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
+from torch.autograd.graph import increment_version
 
 from prpn.kernels.native import Pointer, address, required_library, threads
 
@@ -52,3 +53,7 @@ def native_adam(
     )
     settings = _Settings(rate, *betas, epsilon, decay, clip)
     required_library().prpn_adam(rows, len(learned), ctypes.byref(settings), threads())
+    moments = (moment for one in learned for moment in (one.mean, one.square) if moment is not None)
+    increment_version(
+        [*(one.weight for one in learned), *moments]
+    )  # autograd notices what PyTorch itself changes alone

@@ -30,7 +30,10 @@ class _Predicting(Arguments):
 
 
 def native_attention(tape: Tensor, keys: Tensor, gates: Tensor, rate: float) -> tuple[Tensor, Tensor]:
-    """Weights (T, B, N), to look at, and summaries (T, B, H), of keys (T, B, H) over the tape (N + T, B, H)."""
+    """Weights (T, B, N), to look at, and summaries (T, B, H), of keys (T, B, H) over the tape (N + T, B, H).
+
+    Closed gates get no gradient, which would end at the factor that closed them (native/attention.h).
+    """
     mask = HashedMask.draw(rate)
     found: tuple[Tensor, Tensor] = _Attention.apply(tape, keys, gates, mask)  # type: ignore[no-untyped-call]
     return found

@@ -83,7 +83,10 @@ def native_recurrence(
     past_cells: Tensor,
     masks: HashedMasks,
 ) -> Tapes:
-    """The same as `prpn.model.reading.recurrence`, except that the backward pass uses `gate_inputs` as its own."""
+    """The same as `prpn.model.reading.recurrence`, but the backward pass uses `gate_inputs` as its own.
+
+    Closed gates get no gradient, which would end at the factor that closed them (native/attention.h).
+    """
     from prpn.model.reading import Tapes
 
     hidden, cells, attention, now = _Recurrence.apply(  # type: ignore[no-untyped-call]

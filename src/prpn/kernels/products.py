@@ -20,7 +20,7 @@ from prpn.kernels import in_use, native_reads
 from prpn.kernels.native import address, multiplies_fp32, required_library, threads
 
 FP32, BF16 = 0, 1
-"""What a product's factors are rounded to, as native/product.h numbers them."""
+"""What a product's factors are rounded to, as native/packing.h numbers them."""
 
 
 WORTH_PACKING = 256

@@ -57,7 +57,7 @@ def fast_recurrence(
         masks.recurrent,
     )
     hidden, cells = tape.chunk(2, -1)
-    return Tapes(hidden, cells, None if key_inputs is None else attention, hidden[-len(gates) :])
+    return Tapes(hidden, cells, None if key_inputs is None else attention, hidden[len(past_hidden) :])
 
 
 class _Recurrence(torch.autograd.Function):

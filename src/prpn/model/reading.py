@@ -166,4 +166,4 @@ def recurrence(
         hidden.append(show.sigmoid() * layer.cell_norm(cell).tanh())
         cells.append(cell)
     tape = torch.stack(hidden)
-    return Tapes(tape, torch.stack(cells), torch.stack(attentions) if attentions else None, tape[-steps:])
+    return Tapes(tape, torch.stack(cells), torch.stack(attentions) if attentions else None, tape[slots:])

@@ -6,8 +6,8 @@
 The norm |g| is over all parameters. The native core does all of it in one call; without it PyTorch's fused step divides
 by the norm while it reads g.
 
-With β₁ = 0, as in the paper's word models, m is the gradient g itself. The fused step reads every number of g and m
-before it writes m, so g can stand for m, and a quarter of what weights, gradients and moments take is saved.
+With β₁ = 0, as in the paper's word models, m is the gradient g itself, and a quarter of what weights, gradients and
+moments take is saved. (PyTorch's step reads every number of g and m before it writes m, so g can stand for m there.)
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from prpn.kernels.native_adam import Learned, native_adam
 
 
 class Adam(torch.optim.Adam):
-    """PyTorch's fused Adam; gradients are clipped by their norm, weight decay is L2 in the clipped gradient."""
+    """Adam for one group of weights; gradients are clipped by their norm, decay is L2 in the clipped gradient."""
 
     grad_scale: Tensor | None
-    """What the fused step divides gradients by: PyTorch's name, meant for scaled losses."""
+    """What PyTorch's fused step divides gradients by: its name, meant for scaled losses."""
 
     def __init__(self, parameters: Iterable[Tensor], config: TrainingConfig) -> None:
         super().__init__(
@@ -39,60 +39,61 @@ class Adam(torch.optim.Adam):
             weight_decay=config.weight_decay,
             fused=True,
         )
-        self.clip, self.grad_scale = config.clip, None
+        self.clip, self.grad_scale, self.has_mean = config.clip, None, config.beta1 != 0
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """Move the weights; gradients are spent afterwards."""
-        for weight in self._moving():
-            self._lay_alike(weight)
-        if closure is None and all(_lies_without_gaps(weight) for weight in self._moving()):
-            return self._native_step()
-        if self.clip:
-            self.grad_scale = ((self._norm() + 1e-6) / self.clip).clamp(min=1.0)  # as PyTorch's clip_grad_norm_
-        moments = [weight for weight in self._moving() if self.defaults["betas"][0] == 0]
-        for weight in moments:
-            if weight.grad is not None:
-                self._state_of(weight)["exp_avg"] = weight.grad
-        result = super().step(closure)
-        for weight in moments:
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        moving = self._moving()
+        if all(_lies_without_gaps(weight) for weight, _ in moving):
+            self._native_step(moving)
+            return loss
+        if self.clip:  # as PyTorch's clip_grad_norm_
+            norm = get_total_norm([gradient for _, gradient in moving])
+            self.grad_scale = ((norm + 1e-6) / self.clip).clamp(min=1.0)
+        stand_ins = [] if self.has_mean else moving
+        for weight, gradient in stand_ins:
+            self._state_of(weight)["exp_avg"] = gradient
+        super().step()
+        for weight, _ in stand_ins:
             del self.state[weight]["exp_avg"]
-        return result
+        return loss
 
-    def _native_step(self) -> None:
+    def _native_step(self, moving: list[tuple[Tensor, Tensor]]) -> None:
+        (group,) = self.param_groups
         learned = []
-        for weight in self._moving():
-            state, gradient = self._state_of(weight), weight.grad
-            assert gradient is not None
+        for weight, gradient in moving:
+            state = self._state_of(weight)
             state["step"] += 1
             learned.append(Learned(weight, gradient, state.get("exp_avg"), state["exp_avg_sq"], int(state["step"])))
-        (group,) = self.param_groups
         native_adam(learned, group["lr"], group["betas"], group["eps"], group["weight_decay"], self.clip)
 
-    def _moving(self) -> list[Tensor]:
-        """The weights that have a gradient."""
+    def _moving(self) -> list[tuple[Tensor, Tensor]]:
+        """The weights that have a gradient, and it, lying in memory as its weight does: a step goes through numbers."""
         (group,) = self.param_groups
-        return [weight for weight in group["params"] if weight.grad is not None]
+        moving = []
+        for weight in group["params"]:
+            if weight.grad is not None:
+                if weight.grad.stride() != weight.stride():
+                    weight.grad = torch.empty_like(weight).copy_(weight.grad)
+                moving.append((weight, weight.grad))
+        return moving
 
     def _state_of(self, weight: Tensor) -> dict[str, Tensor]:
         """As PyTorch begins it, but without a first moment where β₁ = 0."""
         state: dict[str, Tensor] = self.state[weight]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float32, device=weight.device)
-            if self.defaults["betas"][0] != 0:
+            if self.has_mean:
                 state["exp_avg"] = torch.zeros_like(weight)
             state["exp_avg_sq"] = torch.zeros_like(weight)
+        if not self.has_mean:
+            state.pop("exp_avg", None)  # of PyTorch's Adam, whose state was loaded
         return state
-
-    @staticmethod
-    def _lay_alike(weight: Tensor) -> None:
-        """Let the gradient lie in memory as its weight does: a step goes through both number by number."""
-        if weight.grad is not None and weight.grad.stride() != weight.stride():
-            weight.grad = torch.empty_like(weight).copy_(weight.grad)
-
-    def _norm(self) -> Tensor:
-        """|g| over all weights."""
-        return get_total_norm([weight.grad for weight in self._moving() if weight.grad is not None])
 
 
 def _lies_without_gaps(weight: Tensor) -> bool:

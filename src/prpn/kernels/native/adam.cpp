@@ -65,6 +65,7 @@ float clipping(const Learned* tensors, const std::vector<Block>& blocks, double 
 
 void move(const Learned& one, const Block& block, const Settings& s, float clipped) {
     const float beta1 = float(s.beta1), beta2 = float(s.beta2), epsilon = float(s.epsilon), decay = float(s.decay);
+    const float fresh1 = float(1 - s.beta1), fresh2 = float(1 - s.beta2);  // of the exact β: 1 − 0.999 loses digits
     const float rate = float(s.rate / (1 - std::pow(s.beta1, double(one.step))));
     const float spread = float(1 / std::sqrt(1 - std::pow(s.beta2, double(one.step))));
     each_vector(block.end - block.begin, [&](int64_t column, int64_t n) {
@@ -72,10 +73,10 @@ void move(const Learned& one, const Block& block, const Settings& s, float clipp
         const Vector weight = load(one.weight + i, n), g = load(one.gradient + i, n) * clipped + decay * weight;
         Vector mean = g;
         if (one.mean) {
-            mean = beta1 * load(one.mean + i, n) + (1 - beta1) * g;
+            mean = beta1 * load(one.mean + i, n) + fresh1 * g;
             store(one.mean + i, mean, n);
         }
-        const Vector square = beta2 * load(one.square + i, n) + (1 - beta2) * g * g;
+        const Vector square = beta2 * load(one.square + i, n) + fresh2 * g * g;
         store(one.square + i, square, n);
         store(one.weight + i, weight - rate * mean / (square_root(square) * spread + epsilon), n);
     });

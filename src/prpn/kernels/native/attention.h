@@ -3,7 +3,7 @@
 //     a_n = h_n · k / √H                 e_n = exp(a_n − max a) / (Σ g exp(a − max a) + ε)
 //     s_n = g_n e_n                      summary = Σ_n (m s)_n [h; …]_n
 //
-// Backwards closed slots are passed over: ∂g_n is 0 where g_n is. It would reach nothing, for the factor that closed the
+// Backwards closed slots are passed over: ∂g_n is 0 where s_n is. It would reach nothing, for the factor that closed the
 // gate stands at its bound, and all others are multiplied by that one.
 //
 // A window's rows may be wider than the key: the scores read their first H numbers, the summary all of them.

@@ -5,8 +5,9 @@
 // leading bits of their mantissa and the sums are fp32: in AMX tiles where the processor has them, else two at a time
 // (bf16.h).
 //
-// `Factors` are for few rows and a W that is used again and again: threads that share its panels keep their parts of it in
-// their own caches from one call to the next. `multiply` is for two matrices that meet once.
+// `Factors` are rows of A. For few of them and a W that is used again and again, threads share one: each takes rows of its
+// own, and once all are there meets panels of its own, whose weights stay in its cache from one call to the next. `multiply`
+// is for two matrices that meet once.
 #pragma once
 
 #include <array>

@@ -4,7 +4,6 @@
 // square of them turned over makes one of the other.
 #pragma once
 
-#include <algorithm>
 #include <type_traits>
 
 #include "vector.h"
