@@ -32,6 +32,8 @@ _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_dropout": (Pointer, _SIZE, _SIZE, _SIZE, _SEED, _NUMBER, Pointer, _SIZE),
     "prpn_decoding": (*[Pointer] * 4, *[_SIZE] * 4, _FLAG, *[Pointer] * 4, _SIZE),
     "prpn_product": (*(Pointer, _SIZE, _SIZE) * 2, *[_SIZE] * 3, _FLAG, Pointer, Pointer, _SIZE, _SIZE),
+    "prpn_batch_norm": (Pointer,),
+    "prpn_combine": (Pointer, _SIZE, _SIZE, Pointer, Pointer, *[_SIZE] * 7, _FLAG, _SIZE),
     "prpn_adam": (Pointer, _SIZE, Pointer, _SIZE),
     "prpn_stick_forward": (Pointer, _SIZE, _SIZE, Pointer, _SIZE),
     "prpn_stick_backward": (*[Pointer] * 3, _SIZE, _SIZE, Pointer, _SIZE),

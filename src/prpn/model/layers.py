@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from prpn import kernels
 from prpn.kernels.layer_norm import PAPER_EPSILON, RELEASED_EPSILON, fast_layer_norm
+from prpn.kernels.native_batch_norm import Activation, native_batch_norm
 from prpn.kernels.native_dropout import native_dropout
 from prpn.kernels.products import linear
 
@@ -38,13 +39,24 @@ class LayerNorm(nn.Module):
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """Batch normalisation of rows (positions, features); a lone row uses the running statistics, having none itself."""
+    """Batch normalisation of rows (positions, features), and an activation.
+
+    A lone row uses the running statistics, having none itself.
+    """
+
+    def __init__(self, features: int, activation: Activation = "none") -> None:
+        super().__init__(features)
+        self.activation = activation
 
     def forward(self, rows: Tensor) -> Tensor:
         """Normalise (R, features)."""
+        if self.training and len(rows) > 1 and kernels.native_reads(rows):
+            return native_batch_norm(rows, self, self.activation)
         if self.training and len(rows) < 2:
-            return F.batch_norm(rows, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
-        return super().forward(rows)
+            normed = F.batch_norm(rows, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+        else:
+            normed = super().forward(rows)
+        return normed if self.activation == "none" else getattr(normed, self.activation)()
 
 
 class Linear(nn.Linear):

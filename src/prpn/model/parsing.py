@@ -50,7 +50,7 @@ class ParsingNetwork(nn.Module):
         self.config = config
         self.convolution = nn.Conv1d(config.embedding, config.hidden, config.lookback + 1)
         self.convolution.weight = lying_by_time(self.convolution.weight)
-        self.norm = BatchNorm(config.hidden)
+        self.norm = BatchNorm(config.hidden, "relu")
         self.heads = nn.Conv1d(config.hidden, 2, 1, groups=config.head_groups)
         self.register_buffer("distance_scale", torch.zeros(()))
 
@@ -77,7 +77,7 @@ class ParsingNetwork(nn.Module):
         drop = self.config.dropout_between
         window = dropout(embedding_tape, drop, self.training)
         channels = select_rows(self.convolve(window), mask)  # (R, H)
-        channels = dropout(self.norm(channels).relu(), drop, self.training)  # h_t
+        channels = dropout(self.norm(channels), drop, self.training)  # h_t
         weight = self.heads.weight.squeeze(-1)  # (2, H), or (2, H/2) where each head reads its half of the channels
         weight = torch.block_diag(*weight.split(1)) if self.config.head_groups == 2 else weight
         scores = F.linear(channels, weight, self.heads.bias)  # (R, 2)
