@@ -28,8 +28,9 @@ def test_before_the_start_all_is_zero_and_infinitely_far(config: ModelConfig) ->
     assert state.distances.shape == (slots, 3)
     assert state.distances.isposinf().all()
     assert state.embeddings.shape == (config.lookback, 3, config.embedding)
-    assert state.hidden.shape == state.cells.shape == (config.layers, slots, 3, config.hidden)
-    assert not any(tensor.any() for tensor in (state.embeddings, state.hidden, state.cells))
+    for tapes in (state.hidden, state.cells):
+        assert [tape.shape for tape in tapes] == [(slots, 3, config.hidden)] * config.layers
+    assert not any(tensor.any() for tensor in (state.embeddings, *state.hidden, *state.cells))
     assert {tensor.dtype for tensor in state.tensors().values()} == {torch.float64}
     assert state.batch == 3
 
@@ -43,7 +44,7 @@ def test_the_zero_state_is_the_beginning(config: ModelConfig, seed: int) -> None
 
 
 def test_detached_state_has_the_values_and_no_history(state: State) -> None:
-    assert state.hidden.requires_grad
+    assert all(tape.requires_grad for tape in state.hidden)
     assert state.embeddings.requires_grad
     cut = state.detach()
     assert_all_same(cut.tensors(), state.tensors(), 0)
@@ -59,9 +60,10 @@ def test_detached_state_has_the_values_and_no_history(state: State) -> None:
 def test_the_state_of_some_streams_is_their_own_state(state: State, columns: slice | torch.Tensor) -> None:
     chosen = state.select(columns)
     assert chosen.batch == len(torch.arange(4)[columns])
-    for field, before in {"embeddings": 1, "distances": 1, "hidden": 2, "cells": 2}.items():
-        index = (*[slice(None)] * before, columns)
-        assert torch.equal(getattr(chosen, field), getattr(state, field)[index]), field
+    before, after = state.tensors(), chosen.tensors()
+    for field in before:
+        index = (..., columns) if field == "distances" else (..., columns, slice(None))
+        assert torch.equal(after[field], before[field][index]), field
 
 
 @settings(max_examples=20)

@@ -111,8 +111,8 @@ def compare_chunk(model: PRPN, output: Output, twin: Result, mask: Tensor | None
     whole = real.all(0)  # streams without padding: what follows padding means nothing
     state = output.state.select(whole)
     assert_same(state.embeddings, twin.state.embeddings[:, whole], name="state embeddings")
-    assert_same(state.hidden, torch.stack(twin.state.hidden)[:, :, whole], name="state hidden")
-    assert_same(state.cells, torch.stack(twin.state.cell)[:, :, whole], name="state cells")
+    assert_same(torch.stack(state.hidden), torch.stack(twin.state.hidden)[:, :, whole], name="state hidden")
+    assert_same(torch.stack(state.cells), torch.stack(twin.state.cell)[:, :, whole], name="state cells")
     if model.config.parsing:
         assert_same(state.distances, twin.state.distances[:, whole], name="state distances")
 

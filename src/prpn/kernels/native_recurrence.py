@@ -95,7 +95,8 @@ def native_recurrence(
         gate_inputs,
         key_inputs,
         gates,
-        torch.cat([past_hidden, past_cells], -1),
+        past_hidden,
+        past_cells,
         key_weight,
         layer.input_norm.gain,
         layer.input_norm.bias,
@@ -113,12 +114,13 @@ class _Recurrence(torch.autograd.Function):
         gate_inputs: Tensor,
         key_inputs: Tensor | None,
         gates: Tensor,
-        past: Tensor,
+        past_hidden: Tensor,
+        past_cells: Tensor,
         key_weight: Tensor | None,
         *norms_and_weights: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         ctx.set_materialize_grads(False)  # of cells nothing is wanted, unless someone asks for the state's gradient
-        (steps, batch, slots), size = gates.shape, past.shape[-1] // 2
+        (steps, batch, slots), size = gates.shape, past_hidden.shape[-1]
         attends = key_inputs is not None
         attending = steps if attends else 0
         shapes = {
@@ -135,8 +137,8 @@ class _Recurrence(torch.autograd.Function):
             "cell_mean": (steps, batch),
             "cell_scale": (steps, batch),
         }
-        kept = {name: past.new_empty(shape) for name, shape in shapes.items()}
-        kept["tape"][:slots] = past
+        kept = {name: gates.new_empty(shape) for name, shape in shapes.items()}
+        kept["tape"][:slots, :, :size], kept["tape"][:slots, :, size:] = past_hidden, past_cells
         weights = [tensor.contiguous() for tensor in norms_and_weights]
         gate_inputs, gates = gate_inputs.contiguous(), gates.contiguous()
         key_inputs = None if key_inputs is None else key_inputs.contiguous()
@@ -181,7 +183,7 @@ class _Recurrence(torch.autograd.Function):
         (_, batch, slots), size = gates.shape, tape.shape[-1] // 2
         d_hidden, d_cells, d_now = (None if d is None else d.contiguous() for d in (d_hidden, d_cells, d_now))
         d_gates = torch.zeros_like(gates) if not ctx.attends else torch.empty_like(gates)
-        d_past = tape.new_empty(slots, batch, 2 * size) if ctx.needs_input_grad[5] else None
+        d_past = tape.new_empty(slots, batch, 2 * size) if any(ctx.needs_input_grad[5:7]) else None
         d_keys, d_scores = torch.empty_like(kept["keys"]), torch.empty_like(kept["relative"])
         d_summaries = torch.empty_like(kept["summaries"])
         sums = {name: tape.new_zeros((1 if "cell" in name else 4) * size) for name in _GRADIENTS[-6:]}
@@ -218,7 +220,7 @@ class _Recurrence(torch.autograd.Function):
             kept["gate_inputs"],
             d_keys if ctx.attends else None,
             d_gates,
-            d_past,
+            *((None, None) if d_past is None else d_past.chunk(2, -1)),
             d_key_weight,
             sums["d_input_gain"],
             sums["d_shift"],

@@ -75,8 +75,8 @@ class PRPN(nn.Module):
         after = State(
             embeddings=parse.embedding_tape[steps:],
             distances=parse.distance_tape[steps:],
-            hidden=torch.stack([tape.hidden[-slots:] for tape in tapes]),
-            cells=torch.stack([tape.cells[-slots:] for tape in tapes]),
+            hidden=tuple(tape.hidden[-slots:] for tape in tapes),
+            cells=tuple(tape.cells[-slots:] for tape in tapes),
         )
         attention = [tape.attention for tape in tapes if tape.attention is not None]
         return Output(inputs, features, parse, attention, predict_attention, after)

@@ -23,18 +23,21 @@ class State:
 
     embeddings: Tensor  # (L, B, E)
     distances: Tensor  # (N, B), +∞ where nothing was read yet
-    hidden: Tensor  # (layers, N, B, H)
-    cells: Tensor  # (layers, N, B, H)
+    hidden: tuple[Tensor, ...]  # (N, B, H) a layer
+    cells: tuple[Tensor, ...]  # (N, B, H) a layer
 
     @staticmethod
     def zero(config: ModelConfig, batch: int, like: Tensor) -> State:
         """The state before the first token: zero vectors, and distances that close every gate."""
-        tape = (config.layers, config.memory_slots, batch, config.hidden)
+
+        def tapes() -> tuple[Tensor, ...]:
+            return tuple(like.new_zeros(config.memory_slots, batch, config.hidden) for _ in range(config.layers))
+
         return State(
             embeddings=like.new_zeros(config.lookback, batch, config.embedding),
             distances=like.new_full((config.memory_slots, batch), torch.inf),
-            hidden=like.new_zeros(tape),
-            cells=like.new_zeros(tape),
+            hidden=tapes(),
+            cells=tapes(),
         )
 
     @property
@@ -44,29 +47,32 @@ class State:
 
     def detach(self) -> State:
         """The same values, cut off from the graph that made them."""
-        return self._map(lambda _, tensor: tensor.detach())
+        return self._map(Tensor.detach)
 
     def to(self, place: torch.device | torch.dtype) -> State:
         """The state on another device or in another type."""
-        return self._map(lambda _, tensor: tensor.to(place))
+        return self._map(lambda tensor: tensor.to(place))
 
     def select(self, columns: slice | Tensor) -> State:
         """The state of some of the streams."""
-        return self._map(lambda name, tensor: tensor[_batch_index(name, columns)])
+        return self._map(lambda tensor: tensor[:, columns])
 
     def tensors(self, prefix: str = "") -> dict[str, Tensor]:
-        """The fields by name, ready for a safetensors file."""
-        return {prefix + f.name: getattr(self, f.name).contiguous() for f in dataclasses.fields(self)}
+        """The fields by name, ready for a safetensors file; layers become the first dimension."""
+        fields = {
+            "embeddings": self.embeddings.contiguous(),
+            "distances": self.distances.contiguous(),
+            "hidden": torch.stack(self.hidden),
+            "cells": torch.stack(self.cells),
+        }
+        return {prefix + name: tensor for name, tensor in fields.items()}
 
     @staticmethod
     def from_tensors(tensors: Mapping[str, Tensor], prefix: str = "") -> State:
         """Inverse of `tensors`."""
-        return State(**{f.name: tensors[prefix + f.name] for f in dataclasses.fields(State)})
+        embeddings, distances, hidden, cells = (tensors[prefix + f.name] for f in dataclasses.fields(State))
+        return State(embeddings, distances, hidden.unbind(), cells.unbind())
 
-    def _map(self, change: Callable[[str, Tensor], Tensor]) -> State:
-        return State(**{f.name: change(f.name, getattr(self, f.name)) for f in dataclasses.fields(self)})
-
-
-def _batch_index(field: str, columns: slice | Tensor) -> tuple[slice | Tensor, ...]:
-    before = 2 if field in ("hidden", "cells") else 1
-    return (*[slice(None)] * before, columns)
+    def _map(self, change: Callable[[Tensor], Tensor]) -> State:
+        hidden, cells = tuple(map(change, self.hidden)), tuple(map(change, self.cells))
+        return State(change(self.embeddings), change(self.distances), hidden, cells)
