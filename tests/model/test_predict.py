@@ -27,17 +27,18 @@ def test_summaries_equal_the_twin(steps: int, batch: int, slots: int, hidden: in
     gates = normal(seed + 1, steps, batch, slots).sigmoid()
     gates[::2, :, : slots // 2] = 0
     gates.requires_grad_()
-    attention, summaries = network.summarise(tape, tape[slots:], gates)
-    weights, expected = [], []
+    attention, joined = network.summarise(tape, tape[slots:], gates)
+    weights, summaries = [], []
     for t in range(steps):
         window = list(tape[t : t + slots])
         weights.append(structured_attention(network.key(tape[slots + t]), window, list(gates[t].T)))
-        expected.append(summary(weights[t], window))
+        summaries.append(summary(weights[t], window))
+    expected = torch.cat([tape[slots:], torch.stack(summaries)], -1)
     assert_same(attention, torch.stack([torch.stack(w, -1) for w in weights]), 1e-12)
-    assert_same(summaries, torch.stack(expected), 1e-12)
-    variables, direction = (tape, gates, *network.key.parameters()), normal(seed + 2, *summaries.shape)
-    mine = torch.autograd.grad(summaries, variables, direction)
-    for gradient, theirs in zip(mine, torch.autograd.grad(torch.stack(expected), variables, direction), strict=True):
+    assert_same(joined, expected, 1e-12)
+    variables, direction = (tape, gates, *network.key.parameters()), normal(seed + 2, *joined.shape)
+    mine = torch.autograd.grad(joined, variables, direction)
+    for gradient, theirs in zip(mine, torch.autograd.grad(expected, variables, direction), strict=True):
         assert_same(gradient, theirs, 1e-9)
 
 
@@ -45,10 +46,10 @@ def test_summaries_equal_the_twin(steps: int, batch: int, slots: int, hidden: in
 def test_closed_gates_give_a_zero_summary(steps: int, slots: int, seed: int) -> None:
     network = PredictNetwork(dataclasses.replace(SMALL, memory_slots=slots)).double()
     tape = normal(seed, slots + steps, 2, SMALL.hidden).requires_grad_()
-    attention, summaries = network.summarise(tape, tape[slots:], torch.zeros(steps, 2, slots, dtype=torch.float64))
+    attention, joined = network.summarise(tape, tape[slots:], torch.zeros(steps, 2, slots, dtype=torch.float64))
     assert not attention.any()
-    assert not summaries.any()
-    summaries.sum().backward()
+    assert not joined[..., SMALL.hidden :].any()
+    joined.sum().backward()
     assert tape.grad.isfinite().all()
 
 

@@ -24,13 +24,13 @@ class _Predicting(Arguments):
         *((name, Pointer) for name in ("tape", "keys", "gates")),
         ("seed", ctypes.c_uint64),
         ("rate", ctypes.c_float),
-        *((name, Pointer) for name in ("relative", "attention", "kept", "summaries")),
-        *((name, Pointer) for name in ("d_summaries", "d_gates", "d_scores", "d_keys", "d_tape")),
+        *((name, Pointer) for name in ("relative", "attention", "kept", "joined")),
+        *((name, Pointer) for name in ("d_joined", "d_gates", "d_scores", "d_keys", "d_tape")),
     )
 
 
 def native_attention(tape: Tensor, keys: Tensor, gates: Tensor, rate: float) -> tuple[Tensor, Tensor]:
-    """Weights (T, B, N), to look at, and summaries (T, B, H), of keys (T, B, H) over the tape (N + T, B, H).
+    """Weights (T, B, N), to look at, and [h_t; summary] (T, B, 2H), of keys (T, B, H) over the tape (N + T, B, H).
 
     Closed gates get no gradient, which would end at the factor that closed them (native/attention.h).
     """
@@ -44,29 +44,29 @@ class _Attention(torch.autograd.Function):
     def forward(ctx: Any, tape: Tensor, keys: Tensor, gates: Tensor, mask: HashedMask) -> tuple[Tensor, Tensor]:
         tape, keys, gates = evenly_spaced(tape), keys.contiguous(), gates.contiguous()
         relative, attention, kept = torch.empty(3, *gates.shape).unbind()
-        summaries = torch.empty_like(keys)
+        joined = keys.new_empty(*keys.shape[:2], 2 * keys.shape[2])
         predicting = _Predicting()
         predicting.set(
             steps=len(gates), batch=gates.shape[1], slots=gates.shape[2], hidden=keys.shape[2],
             tape_stride=tape.stride(1), threads=threads(), tape=tape, keys=keys, gates=gates, seed=mask.seed,
-            rate=mask.rate, relative=relative, attention=attention, kept=kept, summaries=summaries,
+            rate=mask.rate, relative=relative, attention=attention, kept=kept, joined=joined,
         )  # fmt: skip
         required_library().prpn_predicting_forward(ctypes.byref(predicting))
         ctx.predicting = predicting
         ctx.save_for_backward(tape, keys, gates, relative, attention, kept)
         ctx.mark_non_differentiable(attention)
-        return attention, summaries
+        return attention, joined
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, _: Tensor, d_summaries: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, _: Tensor, d_joined: Tensor) -> tuple[Tensor | None, ...]:
         tape, keys, gates, relative, attention, kept = ctx.saved_tensors
-        d_summaries = d_summaries.contiguous()
+        d_joined = d_joined.contiguous()
         d_gates, d_scores, d_keys = torch.empty_like(gates), torch.empty_like(gates), torch.empty_like(keys)
         d_tape = tape.new_empty(tape.shape)
         ctx.predicting.set(
             tape=tape, keys=keys, gates=gates, relative=relative, attention=attention, kept=kept,
-            d_summaries=d_summaries, d_gates=d_gates, d_scores=d_scores, d_keys=d_keys, d_tape=d_tape,
+            d_joined=d_joined, d_gates=d_gates, d_scores=d_scores, d_keys=d_keys, d_tape=d_tape,
         )  # fmt: skip
         required_library().prpn_predicting_backward(ctypes.byref(ctx.predicting))
         return d_tape, d_keys, d_gates, None

@@ -34,13 +34,13 @@ class ResidualBlock(nn.Module):
 
     def __init__(self, width: int, dropout_rate: float) -> None:
         super().__init__()
-        self.linear1, self.norm1 = Linear(width, width), BatchNorm(width)
+        self.linear1, self.norm1 = Linear(width, width), BatchNorm(width, "relu")
         self.linear2, self.norm2 = Linear(width, width), BatchNorm(width)
         self.dropout_rate = dropout_rate
 
     def forward(self, rows: Tensor) -> Tensor:
         """Map (R, width) to the same shape."""
-        inner = dropout(self.norm1(self.linear1(rows)).relu(), self.dropout_rate, self.training)
+        inner = dropout(self.norm1(self.linear1(rows)), self.dropout_rate, self.training)
         return (rows + self.norm2(self.linear2(inner))).relu()
 
 
@@ -57,15 +57,15 @@ class PredictNetwork(nn.Module):
             ResidualBlock(width, config.dropout_between) for _ in range(config.residual_blocks)
         )
         self.output = Linear(width, config.embedding)
-        self.output_norm = BatchNorm(config.embedding)
+        self.output_norm = BatchNorm(config.embedding, "tanh")
 
     def forward(self, tapes: Tapes, gates: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """Features (R, E) of the real positions and attention (T, B, N), from what the last layer left."""
         now = tapes.now  # (T, B, H): h_t
         attention = None
         if self.config.predict_attention:
-            attention, summary = self.summarise(tapes.hidden, now, gates)
-            rows = select_rows(torch.cat([now, summary], -1), mask)  # (R, 2H)
+            attention, with_summary = self.summarise(tapes.hidden, now, gates)
+            rows = select_rows(with_summary, mask)  # (R, 2H)
         else:
             rows = select_rows(now, mask)  # (R, H)
         for block in self.residual:
@@ -73,10 +73,10 @@ class PredictNetwork(nn.Module):
         rows = dropout_of_rows(
             rows, mask, now.shape[1], self.config.dropout_between, self.training, self.config.dropout_locked
         )
-        return torch.tanh(self.output_norm(self.output(rows))), attention
+        return self.output_norm(self.output(rows)), attention
 
     def summarise(self, hidden_tape: Tensor, now: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights (T, B, N), to look at, and summaries h_{l:t−1} (T, B, H), from the tape (N + T, B, H) and h_t."""
+        """Weights (T, B, N), to look at, and [h_t; h_{l:t−1}] (T, B, 2H), from the tape (N + T, B, H) and h_t."""
         slots, drop = self.config.memory_slots, self.config.dropout_between
         keys = dropout(self.key(dropout(now, drop, self.training)), drop, self.training)
         if kernels.native_reads(keys):
@@ -86,10 +86,10 @@ class PredictNetwork(nn.Module):
             for start, block_gates in zip(range(0, len(gates), BLOCK), gates.split(BLOCK), strict=True)
         ]
         attention, summaries = zip(*blocks, strict=True)
-        return torch.cat(attention), torch.cat(summaries)
+        return torch.cat(attention), torch.cat([now, torch.cat(summaries)], -1)
 
     def _attend(self, hidden_tape: Tensor, keys: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
-        """`summarise` for a block of steps, keys (T, B, H): the band is cut out of a full product."""
+        """Weights and summaries of a block of steps, keys (T, B, H): the band is cut out of a full product."""
         steps, _, slots = gates.shape
         by_stream = hidden_tape[: slots + steps].transpose(0, 1)  # (B, N + T, H)
         scores = torch.bmm(keys.transpose(0, 1), by_stream.mT) / math.sqrt(self.config.hidden)  # (B, T, N + T)

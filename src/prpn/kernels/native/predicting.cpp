@@ -1,7 +1,8 @@
 // The predict network's attention: every place of a chunk over the N states before it, all places at once.
 //
-//     forward    summary_t = Σ_n (m s)^t_n h_{t−N+n}
-//     backward   ∂h_t = Σ_{j=1}^{N} ((m s)^{t+j}_{N−j} ∂summary_{t+j} + ∂a^{t+j}_{N−j} k_{t+j})     gathered, row by row
+//     forward    summary_t = Σ_n (m s)^t_n h_{t−N+n}        joined_t = [h_t; summary_t]
+//     backward   ∂h_t = Σ_{j=1}^{N} ((m s)^{t+j}_{N−j} ∂summary_{t+j} + ∂a^{t+j}_{N−j} k_{t+j}) + what joined_t wants of h_t,
+//                gathered, row by row
 //
 //     # T steps, B batch, N slots, H hidden; rows of the tape lie `tape_stride` apart; oldest slot first
 #include "api.h"
@@ -16,9 +17,9 @@ struct Predicting {
     const float *tape, *keys, *gates;  // (N + T, B, H) by tape_stride, (T, B, H), (T, B, N)
     uint64_t seed;
     float rate;
-    float *relative, *attention, *kept, *summaries;  // (T, B, N) three times, (T, B, H)
-    const float* d_summaries;                        // (T, B, H)
-    float *d_gates, *d_scores, *d_keys, *d_tape;     // (T, B, N) twice, (T, B, H), (N + T, B, H)
+    float *relative, *attention, *kept, *joined;  // (T, B, N) three times, (T, B, 2H)
+    const float* d_joined;                        // (T, B, 2H)
+    float *d_gates, *d_scores, *d_keys, *d_tape;  // (T, B, N) twice, (T, B, H), (N + T, B, H)
 };
 
 namespace {
@@ -36,8 +37,10 @@ PRPN_API void prpn_predicting_forward(const Predicting* predicting) {
     parallel(p.steps * p.batch, p.threads, 1, [&](int64_t begin, int64_t end) {
         Attention attention(N, H, H, Dropout(p.seed, p.rate));
         for (int64_t at = begin; at < end; ++at) {
+            float* joined = p.joined + at * 2 * H;
+            std::memcpy(joined, window_of(p, at)(N), H * sizeof(float));
             attention.forward(at, p.keys + at * H, p.gates + at * N, window_of(p, at), p.relative + at * N,
-                              p.attention + at * N, p.kept + at * N, p.summaries + at * H);
+                              p.attention + at * N, p.kept + at * N, joined + H);
         }
     });
 }
@@ -48,8 +51,8 @@ PRPN_API void prpn_predicting_backward(const Predicting* predicting) {
     parallel(p.steps * p.batch, p.threads, 1, [&](int64_t begin, int64_t end) {
         Attention attention(N, H, H, Dropout(p.seed, p.rate));
         for (int64_t at = begin; at < end; ++at) {
-            attention.backward(at, p.d_summaries + at * H, window_of(p, at), p.relative + at * N, p.attention + at * N,
-                               p.d_gates + at * N, p.d_scores + at * N, p.d_keys + at * H);
+            attention.backward(at, p.d_joined + at * 2 * H + H, window_of(p, at), p.relative + at * N,
+                               p.attention + at * N, p.d_gates + at * N, p.d_scores + at * N, p.d_keys + at * H);
         }
     });
     parallel((N + p.steps) * p.batch, p.threads, 1, [&](int64_t begin, int64_t end) {
@@ -60,8 +63,9 @@ PRPN_API void prpn_predicting_backward(const Predicting* predicting) {
             key_terms.clear();
             gather_terms(
                 N, std::max<int64_t>(1, -t), std::min(N, p.steps - 1 - t),
-                [&](int64_t j) { return (t + j) * p.batch + b; }, p.kept, p.d_scores, p.d_summaries, H, p.keys, H,
+                [&](int64_t j) { return (t + j) * p.batch + b; }, p.kept, p.d_scores, p.d_joined + H, 2 * H, p.keys, H,
                 terms, key_terms);
+            if (t >= 0) terms.push_back({1.0f, p.d_joined + (t * p.batch + b) * 2 * H});
             weighted_sum(terms, H, p.d_tape + row * H, false);
             weighted_sum(key_terms, H, p.d_tape + row * H, true);
         }
