@@ -23,7 +23,7 @@ constexpr float ATTENTION_EPSILON = 1e-8f;
 
 // out[n] = rows_n · vector, four rows at once so that their sums do not wait for each other.
 template <class RowOf>
-void dots(int64_t count, int64_t size, const float* vector, const RowOf& row_of, float* out) {
+void dots(int64_t count, int64_t size, const float* vector, const RowOf& row_of, float* out, int64_t ahead) {
     for (int64_t first = 0; first < count; first += 4) {
         const float* rows[4];
         const int64_t some = std::min<int64_t>(4, count - first);
@@ -31,7 +31,10 @@ void dots(int64_t count, int64_t size, const float* vector, const RowOf& row_of,
         Vector sums[4] = {};
         each_vector(size, [&](int64_t i, int64_t n) {
             const Vector factor = load(vector + i, n);
-            for (int64_t j = 0; j < 4; ++j) sums[j] += factor * load(rows[j] + i, n);
+            for (int64_t j = 0; j < 4; ++j) {
+                __builtin_prefetch(rows[j] + ahead + i, 0, 2);
+                sums[j] += factor * load(rows[j] + i, n);
+            }
         });
         for (int64_t j = 0; j < some; ++j) out[first + j] = sum(sums[j]);
     }
@@ -44,13 +47,16 @@ struct Term {
 };
 
 // to[i] (+)= Σ weight · row[i]
-inline void weighted_sum(const std::vector<Term>& terms, int64_t size, float* to, bool add) {
+inline void weighted_sum(const std::vector<Term>& terms, int64_t size, float* to, bool add, int64_t ahead = 0) {
     int64_t i = 0;
     for (; i + 4 * WIDTH <= size; i += 4 * WIDTH) {
         Vector sums[4] = {};
         for (int64_t j = 0; add && j < 4; ++j) sums[j] = load(to + i + j * WIDTH);
         for (const Term& term : terms) {
-            for (int64_t j = 0; j < 4; ++j) sums[j] += term.weight * load(term.row + i + j * WIDTH);
+            for (int64_t j = 0; j < 4; ++j) {
+                __builtin_prefetch(term.row + ahead + i + j * WIDTH, 0, 2);
+                sums[j] += term.weight * load(term.row + i + j * WIDTH);
+            }
         }
         for (int64_t j = 0; j < 4; ++j) store(to + i + j * WIDTH, sums[j]);
     }
@@ -72,7 +78,7 @@ public:
     template <class RowOf>
     void forward(int64_t place, const float* key, const float* gates, const RowOf& row_of, float* relative,
                  float* attention, float* kept, float* summary) {
-        dots(N, H, key, row_of, scores.data());
+        dots(N, H, key, row_of, scores.data(), width);
         const float scale = 1.0f / std::sqrt(float(H));
         float peak = -INFINITY;
         for (int64_t n = 0; n < N; ++n) peak = std::max(peak, scores[n] *= scale);
@@ -94,7 +100,7 @@ public:
         for (int64_t n = 0; n < N; ++n) {
             if (kept[n] != 0) terms.push_back({kept[n], row_of(n)});
         }
-        weighted_sum(terms, width, summary, false);
+        weighted_sum(terms, width, summary, false, width);
     }
 
     // From the gradient of the summary to those of gates (N), scores before their scaling by √H (N) and key (H).
@@ -106,7 +112,7 @@ public:
         for (int64_t n = 0; n < N; ++n) {
             if (attention[n] != 0) open.push_back(n);
         }
-        dots(int64_t(open.size()), width, d_summary, [&](int64_t i) { return row_of(open[i]); }, found.data());
+        dots(int64_t(open.size()), width, d_summary, [&](int64_t i) { return row_of(open[i]); }, found.data(), width);
         std::fill(scores.begin(), scores.end(), 0.0f);
         for (size_t i = 0; i < open.size(); ++i) d[open[i]] = found[i];
         if (dropout.active()) {

@@ -84,8 +84,8 @@ private:
                 r.kept, r.d_scores, r.d_summaries, 2 * H, r.keys, H, terms, key_terms);
             if (t >= -1 && t + 1 < r.steps) key_terms.push_back({1.0f, carried + b * H});
         }
-        weighted_sum(terms, 2 * H, d_state.data(), true);
-        weighted_sum(key_terms, H, d_state.data(), true);
+        weighted_sum(terms, 2 * H, d_state.data(), true, 2 * H);
+        weighted_sum(key_terms, H, d_state.data(), true, H);
     }
 
     // What is wanted of a row of the tape from outside of the recurrence.
@@ -112,6 +112,8 @@ private:
         Vector total{}, projection{};
         each_vector(H, [&](int64_t i, int64_t n) {
             u.fetch_next_input(i);
+            __builtin_prefetch(cell + 2 * H + i);  // of the next stream, as u does
+            __builtin_prefetch(cell_summary + 2 * H + i);
             const Vector y = (load(cell + i, n) - mean) * inverse, gain = load(cell_gain + i, n);
             const Vector shown = hyperbolic_tangent(y * gain + load(cell_shift + i, n));
             const Vector show = sigmoid(u(3 * H + i, n).u), d = load(d_hidden + i, n);
