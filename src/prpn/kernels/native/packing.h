@@ -19,6 +19,9 @@ namespace prpn {
 
 constexpr int64_t PANEL = 2 * WIDTH;
 
+// Lines that are fetched ahead while a matrix is packed: of those that follow each other in steps, of those read along.
+constexpr int64_t LINES_AHEAD = 32, SQUARES_AHEAD = 4;
+
 enum class Format : int32_t { FP32 = 0, BF16 = 1, TILES = 2 };
 
 // How a wish for fp32 or bf16 is met by this library.
@@ -117,6 +120,9 @@ private:
         if (source.column_stride == 1) {
             for (int64_t k = 0; k < length; k += Unit::NUMBERS) {
                 for (int64_t column = 0; column < Kind::COLUMNS; column += WIDTH) {
+                    for (int64_t i = 0; i < Unit::NUMBERS; ++i) {
+                        __builtin_prefetch(from + column + (k + LINES_AHEAD + i) * source.row_stride);
+                    }
                     const Units units = across<Unit>(from + column, source.row_stride, k, depth_, columns_from(column));
                     store_units(panel + Kind::offset(k, column), units);
                 }
@@ -127,7 +133,11 @@ private:
             for (int64_t top = 0; top < length; top += WIDTH * Unit::NUMBERS) {
                 Units square[WIDTH] = {};
                 for (int64_t n = 0; n < columns_from(column); ++n) {
-                    square[n] = Unit::along(from + (column + n) * source.column_stride + top, depth_ - top);
+                    const float* line = from + (column + n) * source.column_stride + top;
+                    for (int64_t i = 0; i < Unit::NUMBERS; ++i) {
+                        __builtin_prefetch(line + (SQUARES_AHEAD * Unit::NUMBERS + i) * WIDTH);
+                    }
+                    square[n] = Unit::along(line, depth_ - top);
                 }
                 turn_over(square);
                 const int64_t rows = std::min(WIDTH, (length - top) / Unit::NUMBERS);
