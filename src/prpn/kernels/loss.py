@@ -21,7 +21,7 @@ from prpn.kernels import in_use, native_reads
 from prpn.kernels.native import address, multiplies_fp32, required_library, threads
 from prpn.kernels.products import BF16, FP32
 
-CHUNK, SURPLUS = 320, 12_000_000
+CHUNK, SURPLUS = 320, 24_000_000
 """Rows whose P is held at once by PyTorch, and numbers of P that the native core holds."""
 
 
