@@ -28,6 +28,24 @@ inline Units rounded(Vector vector) {
     return vector == vector ? up : (bits | 0x400000u);
 }
 
+// The first `count` halves of a line, the others 0; count may be anything.
+inline Units halves(const uint16_t* from, int64_t count) {
+    typedef uint16_t Some __attribute__((vector_size(2 * WIDTH)));
+    Some some{};
+    if (count >= WIDTH) std::memcpy(&some, from, sizeof some);
+    else if (count > 0) std::memcpy(&some, from, count * sizeof(uint16_t));
+    return __builtin_convertvector(some, Units);
+}
+
+// Numbers as vectors, whether they were rounded or not.
+inline Vector widened(const float* from, int64_t count) { return load(from, count); }
+inline Vector widened(const uint16_t* from, int64_t count) {
+    const Units bits = halves(from, count) << 16;
+    Vector vector;
+    std::memcpy(&vector, &bits, sizeof vector);
+    return vector;
+}
+
 // The first `count` numbers of a line, the others 0; count may be anything.
 inline Vector load_some(const float* from, int64_t count) { return count > 0 ? load(from, count) : Vector{}; }
 
@@ -66,19 +84,11 @@ struct Pair {
     }
     // Of numbers that are rounded already.
     static Units across(const uint16_t* const (&lines)[2], int64_t count) {
-        return widened(lines[0], count) | widened(lines[1], count) << 16;
+        return halves(lines[0], count) | halves(lines[1], count) << 16;
     }
 
 private:
     typedef uint16_t Halves __attribute__((vector_size(4 * WIDTH)));
-
-    static Units widened(const uint16_t* from, int64_t count) {
-        typedef uint16_t Some __attribute__((vector_size(2 * WIDTH)));
-        Some some{};
-        if (count >= WIDTH) std::memcpy(&some, from, sizeof some);
-        else if (count > 0) std::memcpy(&some, from, count * sizeof(uint16_t));
-        return __builtin_convertvector(some, Units);
-    }
 };
 
 // Rows and columns change places. In stage s, halves of blocks of 2s rows and 2s columns do.
