@@ -18,18 +18,21 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from prpn.kernels import in_use
-from prpn.kernels.native import Arguments, Pointer, required_library, threads
+from prpn.kernels.native import Arguments, Pointer, evenly_spaced, required_library, threads
 from prpn.kernels.native_dropout import HashedMask
 from prpn.kernels.products import product
 
 if TYPE_CHECKING:
     from prpn.model.reading import Rates, ReadingLayer, Tapes
 
-_SIZES = ("steps", "batch", "slots", "hidden", "key_stride", "threads")
+_SIZES = ("steps", "batch", "slots", "hidden", "past_hidden_stride", "past_cells_stride", "key_stride", "threads")
 _FLAGS = ("released", "bf16", "attends", "keeps_past_gradient")
+_WEIGHTS = (
+    "input_gain", "input_shift", "hidden_weight", "hidden_bias", "hidden_gain", "hidden_shift", "cell_gain",
+    "cell_shift",
+)  # fmt: skip
 _INPUTS = (
-    "gate_inputs", "key_inputs", "gates", "key_weight", "input_gain", "input_shift", "hidden_weight", "hidden_bias",
-    "hidden_gain", "hidden_shift", "cell_gain", "cell_shift", "recurrent_mask",
+    "gate_inputs", "key_inputs", "gates", "past_hidden", "past_cells", "key_weight", *_WEIGHTS, "recurrent_mask",
 )  # fmt: skip
 _SEEDS = ("key_in_seed", "key_out_seed", "attention_seed")
 _RATES = ("key_rate", "attention_rate")
@@ -138,17 +141,19 @@ class _Recurrence(torch.autograd.Function):
             "cell_scale": (steps, batch),
         }
         kept = {name: gates.new_empty(shape) for name, shape in shapes.items()}
-        kept["tape"][:slots, :, :size], kept["tape"][:slots, :, size:] = past_hidden, past_cells
         weights = [tensor.contiguous() for tensor in norms_and_weights]
         gate_inputs, gates = gate_inputs.contiguous(), gates.contiguous()
         key_inputs = None if key_inputs is None else key_inputs.contiguous()
-        inputs = [gate_inputs, key_inputs, gates, key_weight, *weights, masks.recurrent]
+        past = [evenly_spaced(past_hidden), evenly_spaced(past_cells)]
+        inputs = [gate_inputs, key_inputs, gates, *past, key_weight, *weights, masks.recurrent]
         reading = _Reading()
         reading.set(
             steps=steps,
             batch=batch,
             slots=slots,
             hidden=size,
+            past_hidden_stride=past[0].stride(1),
+            past_cells_stride=past[1].stride(1),
             key_stride=0 if key_weight is None else key_weight.stride(0),
             threads=threads(),
             released=released,
@@ -192,7 +197,7 @@ class _Recurrence(torch.autograd.Function):
             attention=attention,
             gates=gates,
             key_weight=key_weight,
-            **dict(zip(_INPUTS[4:12], weights, strict=True)),
+            **dict(zip(_WEIGHTS, weights, strict=True)),
             keeps_past_gradient=d_past is not None,
             d_hidden=d_hidden,
             d_cells=d_cells,

@@ -35,10 +35,11 @@
 
 // Mirrors kernels/native_recurrence.py, field by field. Masks that a rate of 0 switches off are not drawn.
 struct Reading {
-    int64_t steps, batch, slots, hidden, key_stride, threads;
+    int64_t steps, batch, slots, hidden, past_hidden_stride, past_cells_stride, key_stride, threads;
     int32_t released, bf16, attends, keeps_past_gradient;
     float* gate_inputs;                                                // (T, B, 4H): x
     const float *key_inputs, *gates;                                   // (T, B, H), (T, B, N)
+    const float *past_hidden, *past_cells;                             // (N, B, H) by their strides
     const float *key_weight, *input_gain, *input_shift;                // (H, H) by key_stride, (4H), (4H)
     const float *hidden_weight, *hidden_bias;                          // (4H, H), (4H)
     const float *hidden_gain, *hidden_shift, *cell_gain, *cell_shift;  // (4H), (4H), (H), (H)

@@ -11,6 +11,7 @@ public:
     using Walk::Walk;
 
     void run() {
+        begin_tape();
         for (int64_t t = 0; t < r.steps; ++t) {
             if (r.attends) make_keys(t);
             for (int64_t b = begin; b < end; ++b) {
@@ -27,6 +28,15 @@ public:
     }
 
 private:
+    void begin_tape() {
+        for (int64_t n = 0; n < N; ++n) {
+            for (int64_t b = begin; b < end; ++b) {
+                std::memcpy(state(n, b), r.past_hidden + place(n, b) * r.past_hidden_stride, H * sizeof(float));
+                std::memcpy(state(n, b) + H, r.past_cells + place(n, b) * r.past_cells_stride, H * sizeof(float));
+            }
+        }
+    }
+
     void make_keys(int64_t t) {
         for (int64_t b = begin; b < end; ++b) {
             masked(key_in, place(t, b), state(N + t - 1, b), row_scratch.data());
