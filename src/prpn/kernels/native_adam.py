@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 from torch.autograd.graph import increment_version
@@ -12,8 +12,7 @@ from torch.autograd.graph import increment_version
 from prpn.kernels.native import Pointer, address, required_library, threads
 
 
-@dataclass(frozen=True)
-class Learned:
+class Learned(NamedTuple):
     """A weight and what Adam knows of it, all lying in memory in the same way."""
 
     weight: Tensor

@@ -49,6 +49,8 @@ class Adam(torch.optim.Adam):
             with torch.enable_grad():
                 loss = closure()
         moving = self._moving()
+        if not moving:
+            return loss
         if all(_lies_without_gaps(weight) for weight, _ in moving):
             self._native_step(moving)
             return loss
@@ -65,11 +67,13 @@ class Adam(torch.optim.Adam):
 
     def _native_step(self, moving: list[tuple[Tensor, Tensor]]) -> None:
         (group,) = self.param_groups
-        learned = []
-        for weight, gradient in moving:
-            state = self._state_of(weight)
-            state["step"] += 1
-            learned.append(Learned(weight, gradient, state.get("exp_avg"), state["exp_avg_sq"], int(state["step"])))
+        states = [self._state_of(weight) for weight, _ in moving]
+        steps = [state["step"] for state in states]
+        torch._foreach_add_(steps, 1)
+        learned = [
+            Learned(weight, gradient, state.get("exp_avg"), state["exp_avg_sq"], int(step))
+            for (weight, gradient), state, step in zip(moving, states, torch.stack(steps).tolist(), strict=True)
+        ]
         native_adam(learned, group["lr"], group["betas"], group["eps"], group["weight_decay"], self.clip)
 
     def _moving(self) -> list[tuple[Tensor, Tensor]]:
