@@ -111,8 +111,8 @@ class PlainGates(nn.Module):
 def gate_factors(difference: Tensor, config: ModelConfig) -> Tensor:
     """α(Δ): near 0 where the earlier distance is larger, so that a bigger constituent started there.
 
-    paper:    (hardtanh(τΔ) + 1) / 2                    soft: (tanh(τΔ) + 1) / 2 = sigmoid(2τΔ), exact near 0
-    released: (hardtanh(2τΔ + 1) + 1) / 2, 1 at ties    soft: sigmoid(10τΔ + 5)
+    paper:    (hardtanh(τΔ) + 1) / 2, which is τΔ / 2 + ½ held within [0, 1]        soft: (tanh(τΔ) + 1) / 2 = sigmoid(2τΔ)
+    released: (hardtanh(2τΔ + 1) + 1) / 2, or τΔ + 1 held there, so 1 at ties       soft: sigmoid(10τΔ + 5)
     τ = ∞:    1 where Δ ≥ 0, by comparison, since 0·∞ is not a number
     """
     temperature, soft = config.temperature, config.gates == "soft"
@@ -121,10 +121,10 @@ def gate_factors(difference: Tensor, config: ModelConfig) -> Tensor:
     if config.flavour == "released":
         if soft:
             return torch.sigmoid(10 * (temperature * difference) + 5)
-        return (F.hardtanh(2 * (temperature * difference) + 1) + 1) / 2
+        return F.hardtanh(temperature * difference + 1, 0, 1)
     if soft:
         return torch.sigmoid(2 * (temperature * difference))
-    return (F.hardtanh(temperature * difference) + 1) / 2
+    return F.hardtanh(temperature / 2 * difference + 0.5, 0, 1)
 
 
 def stick(alpha: Tensor) -> Tensor:
