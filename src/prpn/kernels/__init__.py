@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Kernels = Literal["autograd", "off", "fp32", "bf16"]
-
+_CHOICES = get_args(Kernels)
 
 _learning = False
 
@@ -45,8 +45,8 @@ def learning() -> Iterator[None]:
 def in_use() -> Kernels:
     """Which implementation runs."""
     choice = os.environ.get("PRPN_KERNELS") or ("bf16" if _learning and native.multiplies_bf16() else "fp32")
-    if choice not in get_args(Kernels):
-        raise ConfigError(f"PRPN_KERNELS={choice}: choose one of {', '.join(get_args(Kernels))}")
+    if choice not in _CHOICES:
+        raise ConfigError(f"PRPN_KERNELS={choice}: choose one of {', '.join(_CHOICES)}")
     if choice in ("fp32", "bf16") and native.library() is None:
         _complain()
         return "off"

@@ -33,7 +33,7 @@ _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_decoding": (*[Pointer] * 4, *[_SIZE] * 4, _FLAG, *[Pointer] * 4, _SIZE),
     "prpn_product": (*(Pointer, _SIZE, _SIZE) * 2, *[_SIZE] * 3, _FLAG, Pointer, Pointer, _SIZE, _SIZE),
     "prpn_batch_norm": (Pointer,),
-    "prpn_combine": (Pointer, _SIZE, _SIZE, Pointer, Pointer, *[_SIZE] * 7, _FLAG, _SIZE),
+    "prpn_combine": (*[Pointer] * 3, _SIZE, _SIZE, _FLAG, _SIZE),
     "prpn_adam": (Pointer, _SIZE, Pointer, _SIZE),
     "prpn_stick_forward": (Pointer, _SIZE, _SIZE, Pointer, _SIZE),
     "prpn_stick_backward": (*[Pointer] * 3, _SIZE, _SIZE, Pointer, _SIZE),
@@ -84,9 +84,14 @@ def address(tensor: Tensor | None) -> int | None:
     """Where the numbers of a tensor lie; the native core reads fp32, and int64 for token numbers, on the CPU."""
     if tensor is None:
         return None
-    if tensor.device.type != "cpu" or str(tensor.dtype) not in ("torch.float32", "torch.int64"):
+    if tensor.device.type != "cpu" or not _readable(tensor.dtype):
         raise TypeError(f"the native core cannot read {tensor.dtype} on {tensor.device}")
     return tensor.data_ptr()
+
+
+@cache
+def _readable(dtype: object) -> bool:
+    return str(dtype) in ("torch.float32", "torch.int64")
 
 
 def evenly_spaced(x: Tensor) -> Tensor:
