@@ -111,8 +111,8 @@ class PlainGates(nn.Module):
 def gate_factors(difference: Tensor, config: ModelConfig) -> Tensor:
     """α(Δ): near 0 where the earlier distance is larger, so that a bigger constituent started there.
 
-    paper:    (hardtanh(τΔ) + 1) / 2, or τΔ / 2 + ½ held in [0, 1]                soft: (tanh(τΔ) + 1) / 2 = sigmoid(2τΔ)
-    released: (hardtanh(2τΔ + 1) + 1) / 2, or τΔ + 1 held there, so 1 at ties    soft: sigmoid(10τΔ + 5)
+    paper:    (hardtanh(τΔ) + 1) / 2, or τΔ / 2 + ½ held in [0, 1]               soft: (tanh(τΔ) + 1) / 2 = sigmoid(2τΔ)
+    released: (hardtanh(2τΔ + 1) + 1) / 2, or τΔ + 1 held there, so 1 at ties   soft: sigmoid(10τΔ + 5)
     τ = ∞:    1 where Δ ≥ 0, by comparison, since 0·∞ is not a number
     """
     temperature, soft = config.temperature, config.gates == "soft"
