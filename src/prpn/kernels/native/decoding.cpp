@@ -4,10 +4,10 @@
 //     P_rv   = e_rv − n_r [v = y_r]                         softmax − onehot is P / n
 //     s_r    = 1 / (n_r R)          ∂X = s (P W)            ∂W = Pᵀ (s X)            ∂b = Pᵀ s
 //
-// W is packed once, by columns for z and by rows for ∂X. A thread takes a few rows at a time through the vocabulary, stretch
-// by stretch: logits are exponentials before they leave the cache, and are never all there. P is left as they are, rounded as a
-// product wants it; what they are to be divided by is known at the end of the row and goes to the other factor. Once P of a
-// chunk of rows is there, the threads share the words of ∂W.
+// W is packed once, by columns for z and by rows for ∂X. A thread takes some rows at a time through the vocabulary, stretch by
+// stretch: their logits become exponentials, rounded as a product wants them, and meet W again before they leave the cache.
+// What they are to be divided by, and P of the target, is known at the end of the row. Stretches of P lie one after the
+// other; once P of a chunk of rows is there, the threads share the words of ∂W.
 //
 // Any m_r will do that keeps e within the range of floats: it is the largest logit of the first stretch, and only where another
 // is so much larger that n_r or P might overflow, the row is gone through once more with the largest of all.
@@ -15,7 +15,6 @@
 //     # R rows, V vocabulary, E embedding
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include "api.h"
@@ -27,9 +26,8 @@ using namespace prpn;
 
 namespace {
 
-// Logits that a thread goes through before it gives up their place: 2 MiB of P in bf16, but two blocks of rows at least, since all of
-// W passes by, and a stretch of panels.
-constexpr int64_t MOST_LOGITS = 1 << 20, STRETCH = 16;
+// Panels of W in a stretch: its words are a multiple of HEIGHT.
+constexpr int64_t STRETCH = 48;
 
 // Sums of exponentials beyond which a row is gone through once more: what is left of the range is for X and W.
 constexpr float LARGEST_SUM = 1e18f;
@@ -59,12 +57,14 @@ public:
           V(d.vocabulary),
           format(format),
           share(1.0f / float(d.rows)),
-          stride(taken_stride<Kind>(V)),
           to_logits({d.weight, 1, E}, E, V, format, d.threads) {
         if (!d.d_x) return;
         scales.resize(d.rows);
-        to_rows.emplace(Matrix{d.weight, E, 1}, V, E, format, d.threads);
-        surplus.resize((std::min(d.chunk, d.rows) + Tiles::HEIGHT) * stride);  // tiles read beyond their rows
+        for (int64_t first = 0; first < V; first += WORDS) {
+            to_rows.emplace_back(Matrix{d.weight + first * E, E, 1}, std::min(WORDS, V - first), E, format, d.threads);
+        }
+        const int64_t lines = int64_t(to_rows.size()) * std::min(d.chunk, d.rows);
+        surplus.resize((lines + Tiles::HEIGHT) * stride);  // tiles read beyond their rows
     }
 
     void run() {
@@ -79,56 +79,66 @@ public:
 private:
     using Factor = typename Kind::Factor;
     static constexpr int64_t WORDS = STRETCH * Kind::COLUMNS;  // of a stretch
+    static_assert(WORDS % HEIGHT == 0);
     const Decoding& d;
     const int64_t E, V;
     const Format format;
-    const float share;     // 1 / R
-    const int64_t stride;  // from one row of P to the next
+    const float share;                                 // 1 / R
+    const int64_t stride = taken_stride<Kind>(WORDS);  // from one row of a stretch of P to the next
     const Packed to_logits;
-    std::optional<Packed> to_rows;
-    Aligned<Factor> surplus;    // (rows of a chunk, V): P
-    std::vector<float> scales;  // (R): s
+    std::vector<Packed> to_rows;  // of each stretch
+    Aligned<Factor> surplus;      // (stretches, rows of a chunk, WORDS): P
+    std::vector<float> scales;    // (R): s
+
+    // Where P of a row of a chunk begins in the stretch of a word.
+    Factor* surplus_at(Share chunk, int64_t row, int64_t word) {
+        return surplus.data() + (word / WORDS * (chunk.end - chunk.begin) + row) * stride + word % WORDS;
+    }
 
     // Losses, P and ∂X of a chunk of rows.
     void score(Share chunk) {
-        const int64_t rows = chunk.end - chunk.begin;
-        const int64_t at_once = std::clamp<int64_t>(MOST_LOGITS / V / MOST_ROWS, 2, HEIGHT / MOST_ROWS) * MOST_ROWS;
-        const int64_t blocks = even_blocks(rows, at_once, d.threads);
+        const int64_t rows = chunk.end - chunk.begin, blocks = even_blocks(rows, HEIGHT, d.threads);
         parallel(blocks, d.threads, 1, [&](int64_t begin, int64_t end) {
-            Aligned<float> logits(at_once * WORDS);
-            Aligned<Factor> taken(Tiles::padded_rows(at_once) * taken_stride<Kind>(E));
-            std::vector<Passing> passing(at_once);
+            Aligned<float> logits(HEIGHT * WORDS);
+            Aligned<Factor> taken(Tiles::padded_rows(HEIGHT) * taken_stride<Kind>(E));
+            std::vector<Passing> passing(HEIGHT);
             for (int64_t number = begin; number < end; ++number) {
                 const Share block(rows, number, blocks);
-                const Share places(chunk.begin + block.begin, chunk.begin + block.end);
-                Factor* surplus = d.d_x ? this->surplus.data() + block.begin * stride : nullptr;
-                take_rows<Kind>(Matrix{d.x + places.begin * E, E, 1}, places.end - places.begin, E, taken.data());
-                pass(taken.data(), places, surplus, logits.data(), passing.data(), false);
-                if (!finish(places, surplus, passing.data(), false)) {
-                    pass(taken.data(), places, surplus, logits.data(), passing.data(), true);
-                    finish(places, surplus, passing.data(), true);
+                const Matrix x{d.x + (chunk.begin + block.begin) * E, E, 1};
+                take_rows<Kind>(x, block.end - block.begin, E, taken.data());
+                pass(taken.data(), chunk, block, logits.data(), passing.data(), false);
+                if (!finish(chunk, block, passing.data(), false)) {
+                    pass(taken.data(), chunk, block, logits.data(), passing.data(), true);
+                    finish(chunk, block, passing.data(), true);
                 }
-                if (d.d_x) find_row_gradient(places, surplus);
             }
         });
     }
 
-    // Goes through the vocabulary with some rows: their sums and peaks, and the exponentials where they are wanted.
-    void pass(const Factor* taken, Share places, Factor* surplus, float* logits, Passing* passing, bool again) {
-        const int64_t count = places.end - places.begin;
-        for (int64_t panel = 0; panel < to_logits.panels(); panel += STRETCH) {
+    // Goes through the vocabulary with some rows: their sums and peaks, and P and P W where they are wanted.
+    void pass(const Factor* taken, Share chunk, Share block, float* logits, Passing* passing, bool again) {
+        const int64_t count = block.end - block.begin, top = chunk.begin + block.begin;
+        for (int64_t first = 0; first < V; first += WORDS) {
+            const int64_t words = std::min(WORDS, V - first), panel = first / Kind::COLUMNS;
             const Share panels(panel, std::min(panel + STRETCH, to_logits.panels()));
-            const int64_t first = panel * Kind::COLUMNS, words = std::min(WORDS, V - first);
+            Factor* surplus = d.d_x ? surplus_at(chunk, block.begin, first) : nullptr;
             product_in_panels<Kind>(taken, taken_stride<Kind>(E), count, to_logits, panels, logits - first, WORDS,
                                     {d.bias, 0});
             for (int64_t row = 0; row < count; ++row) {
                 Passing& known = passing[row];
                 float* z = logits + row * WORDS;
                 if (first == 0) known.begin(again ? largest(known.peaks) : largest_of(z, words));
-                const int64_t target = d.targets[places.begin + row] - first;
-                if (target >= 0 && target < words) known.wanted = z[target];
-                exponentiate(z, words, known, surplus ? surplus + row * stride + first : nullptr);
+                const int64_t target = d.targets[top + row] - first;
+                const bool wanted = target >= 0 && target < words;
+                if (wanted) known.wanted = z[target];
+                exponentiate(z, words, known, surplus ? surplus + row * stride : nullptr);
+                if (wanted && surplus) surplus[row * stride + target] = 0;
             }
+            if (!surplus) continue;
+            float* d_x = d.d_x + top * E;
+            const Packed& to_row = to_rows[first / WORDS];
+            product_in_panels<Kind>(surplus, stride, count, to_row, Share(0, to_row.panels()), d_x, E,
+                                    first > 0 ? Start{d_x, E} : ZERO);
         }
     }
 
@@ -181,32 +191,28 @@ private:
         return first;
     }
 
-    // Losses of rows that have passed, and what P still lacks; false where a sum is too large and may be smaller.
-    bool finish(Share places, Factor* surplus, const Passing* passing, bool certain) {
-        for (int64_t row = 0; row < places.end - places.begin; ++row) {
-            const Passing& known = passing[row];
+    // Losses of rows that have passed, and what P and P W lack of the target; false where a sum is too large and may be smaller.
+    bool finish(Share chunk, Share block, const Passing* passing, bool certain) {
+        for (int64_t row = block.begin; row < block.end; ++row) {
+            const Passing& known = passing[row - block.begin];
+            const int64_t at = chunk.begin + row, target = d.targets[at];
             const float total = sum(known.sums);
             if (!certain && !(total < LARGEST_SUM)) return false;
-            d.losses[places.begin + row] = std::log(total) + known.reference - known.wanted;
-            if (!surplus) continue;
-            const float e = exponential(splat(known.wanted - known.reference))[0];
-            surplus[row * stride + d.targets[places.begin + row]] = factor(e - total);
-            scales[places.begin + row] = share / total;
+            d.losses[at] = std::log(total) + known.reference - known.wanted;
+            if (!d.d_x) continue;
+            const float lacking = exponential(splat(known.wanted - known.reference))[0] - total;
+            const float scale = scales[at] = share / total, *weight = d.weight + target * E;
+            float* d_x = d.d_x + at * E;
+            *surplus_at(chunk, row, target) = factor(lacking);
+            for (int64_t i = 0; i < E; ++i) d_x[i] = scale * (d_x[i] + lacking * weight[i]);
         }
         return true;
-    }
-
-    void find_row_gradient(Share places, const Factor* surplus) {
-        float* d_x = d.d_x + places.begin * E;
-        meet(surplus, places.end - places.begin, *to_rows, d_x, ZERO);
-        for (int64_t row = places.begin; row < places.end; ++row, d_x += E) {
-            std::for_each(d_x, d_x + E, [&](float& x) { x *= scales[row]; });
-        }
     }
 
     // ∂W += Pᵀ (s X) and ∂b += Pᵀ s of a chunk of rows.
     void add_weight_gradient(Share chunk) {
         const int64_t rows = chunk.end - chunk.begin, blocks = (V + HEIGHT - 1) / HEIGHT;
+        const bool first = chunk.begin == 0;
         const float* scale = scales.data() + chunk.begin;
         Aligned<float> scaled(rows * E);
         for (int64_t row = 0; row < rows; ++row) {
@@ -215,29 +221,22 @@ private:
         }
         const Packed x({scaled.data(), E, 1}, rows, E, format, d.threads);
         parallel(blocks, d.threads, 1, [&](int64_t begin, int64_t end) {
-            Aligned<Factor> taken(Tiles::padded_rows(HEIGHT) * taken_stride<Kind>(rows));
-            for (int64_t number = begin; number < end; ++number) {
-                const Share words(V, number, blocks);
-                const MatrixOf<Factor> turned{surplus.data() + words.begin, 1, stride};
-                take_rows<Kind>(turned, words.end - words.begin, rows, taken.data());
-                meet(taken.data(), words.end - words.begin, x, d.d_weight + words.begin * E,
-                     chunk.begin > 0 ? Start{d.d_weight + words.begin * E, E} : ZERO);
-                for (int64_t word = words.begin; word < words.end; ++word) {
-                    const Factor* p = taken.data() + (word - words.begin) * taken_stride<Kind>(rows);
-                    const float before = chunk.begin > 0 ? d.d_bias[word] : 0;
-                    d.d_bias[word] = before + sum_over(rows, [&](int64_t i, int64_t n) {
-                                         return widened(p + i, n) * load(scale + i, n);
-                                     });
+            const int64_t taken_stride = prpn::taken_stride<Kind>(rows);
+            Aligned<Factor> taken(Tiles::padded_rows(HEIGHT) * taken_stride);
+            for (int64_t word = begin * HEIGHT; word < std::min(end * HEIGHT, V); word += HEIGHT) {
+                const int64_t words = std::min(HEIGHT, V - word);
+                float *d_weight = d.d_weight + word * E, *d_bias = d.d_bias + word;
+                take_rows<Kind>(MatrixOf<Factor>{surplus_at(chunk, 0, word), 1, stride}, words, rows, taken.data());
+                product_in_panels<Kind>(taken.data(), taken_stride, words, x, Share(0, x.panels()), d_weight, E,
+                                        first ? ZERO : Start{d_weight, E});
+                for (int64_t i = 0; i < words; ++i) {
+                    const Factor* p = taken.data() + i * taken_stride;
+                    d_bias[i] = (first ? 0 : d_bias[i]) + sum_over(rows, [&](int64_t row, int64_t n) {
+                                    return widened(p + row, n) * load(scale + row, n);
+                                });
                 }
             }
         });
-    }
-
-    // C (rows, N) = start + A · W, the rows of A as `take_rows` leaves them. Tiles may also read rows that other threads write,
-    // and use nothing of them.
-    static void meet(const Factor* a, int64_t rows, const Packed& w, float* c, Start start) {
-        const Share all(0, w.panels());
-        product_in_panels<Kind>(a, taken_stride<Kind>(w.depth()), rows, w, all, c, w.columns(), start);
     }
 };
 
