@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "normalise.h"
@@ -23,7 +24,7 @@ constexpr float ATTENTION_EPSILON = 1e-8f;
 
 // out[n] = rows_n · vector, four rows at once so that their sums do not wait for each other.
 template <class RowOf>
-void dots(int64_t count, int64_t size, const float* vector, const RowOf& row_of, float* out, int64_t ahead) {
+void dots(int64_t count, int64_t size, const float* vector, const RowOf& row_of, float* out) {
     for (int64_t first = 0; first < count; first += 4) {
         const float* rows[4];
         const int64_t some = std::min<int64_t>(4, count - first);
@@ -31,10 +32,7 @@ void dots(int64_t count, int64_t size, const float* vector, const RowOf& row_of,
         Vector sums[4] = {};
         each_vector(size, [&](int64_t i, int64_t n) {
             const Vector factor = load(vector + i, n);
-            for (int64_t j = 0; j < 4; ++j) {
-                __builtin_prefetch(rows[j] + ahead + i, 0, 2);
-                sums[j] += factor * load(rows[j] + i, n);
-            }
+            for (int64_t j = 0; j < 4; ++j) sums[j] += factor * load(rows[j] + i, n);
         });
         for (int64_t j = 0; j < some; ++j) out[first + j] = sum(sums[j]);
     }
@@ -46,26 +44,28 @@ struct Term {
     const float* row;
 };
 
-// to[i] (+)= Σ weight · row[i]
-inline void weighted_sum(const std::vector<Term>& terms, int64_t size, float* to, bool add, int64_t ahead = 0) {
+// to[i] (+)= Σ weight · row[i], some vectors of each row at once so that their sums do not wait for each other. Lines are not
+// fetched ahead: the processor does it better by itself (docs/log.md).
+inline void weighted_sum(const std::vector<Term>& terms, int64_t size, float* to, bool add) {
     int64_t i = 0;
-    for (; i + 4 * WIDTH <= size; i += 4 * WIDTH) {
-        Vector sums[4] = {};
-        for (int64_t j = 0; add && j < 4; ++j) sums[j] = load(to + i + j * WIDTH);
-        for (const Term& term : terms) {
-            for (int64_t j = 0; j < 4; ++j) {
-                __builtin_prefetch(term.row + ahead + i + j * WIDTH, 0, 2);
-                sums[j] += term.weight * load(term.row + i + j * WIDTH);
+    const auto by = [&](auto vectors) {
+        constexpr int64_t COUNT = decltype(vectors)::value;
+        for (; i + COUNT * WIDTH <= size; i += COUNT * WIDTH) {
+            Vector sums[COUNT] = {};
+            for (int64_t j = 0; add && j < COUNT; ++j) sums[j] = load(to + i + j * WIDTH);
+            for (const Term& term : terms) {
+#pragma GCC unroll 8
+                for (int64_t j = 0; j < COUNT; ++j) sums[j] += term.weight * load(term.row + i + j * WIDTH);
             }
+            for (int64_t j = 0; j < COUNT; ++j) store(to + i + j * WIDTH, sums[j]);
         }
-        for (int64_t j = 0; j < 4; ++j) store(to + i + j * WIDTH, sums[j]);
-    }
-    for (; i < size; i += WIDTH) {
-        const int64_t n = std::min(WIDTH, size - i);
-        Vector total = add ? load(to + i, n) : Vector{};
-        for (const Term& term : terms) total += term.weight * load(term.row + i, n);
-        store(to + i, total, n);
-    }
+    };
+    by(std::integral_constant<int64_t, 8>());
+    by(std::integral_constant<int64_t, 1>());
+    if (i == size) return;
+    Vector rest = add ? load(to + i, size - i) : Vector{};
+    for (const Term& term : terms) rest += term.weight * load(term.row + i, size - i);
+    store(to + i, rest, size - i);
 }
 
 // Attends again and again with the same scratch.
@@ -78,7 +78,7 @@ public:
     template <class RowOf>
     void forward(int64_t place, const float* key, const float* gates, const RowOf& row_of, float* relative,
                  float* attention, float* kept, float* summary) {
-        dots(N, H, key, row_of, scores.data(), width);
+        dots(N, H, key, row_of, scores.data());
         const float scale = 1.0f / std::sqrt(float(H));
         float peak = -INFINITY;
         for (int64_t n = 0; n < N; ++n) peak = std::max(peak, scores[n] *= scale);
@@ -100,7 +100,7 @@ public:
         for (int64_t n = 0; n < N; ++n) {
             if (kept[n] != 0) terms.push_back({kept[n], row_of(n)});
         }
-        weighted_sum(terms, width, summary, false, width);
+        weighted_sum(terms, width, summary, false);
     }
 
     // From the gradient of the summary to those of gates (N), scores before their scaling by √H (N) and key (H).
@@ -112,7 +112,7 @@ public:
         for (int64_t n = 0; n < N; ++n) {
             if (attention[n] != 0) open.push_back(n);
         }
-        dots(int64_t(open.size()), width, d_summary, [&](int64_t i) { return row_of(open[i]); }, found.data(), width);
+        dots(int64_t(open.size()), width, d_summary, [&](int64_t i) { return row_of(open[i]); }, found.data());
         std::fill(scores.begin(), scores.end(), 0.0f);
         for (size_t i = 0; i < open.size(); ++i) d[open[i]] = found[i];
         if (dropout.active()) {

@@ -84,8 +84,8 @@ private:
                 r.kept, r.d_scores, r.d_summaries, 2 * H, r.keys, H, terms, key_terms);
             if (t >= -1 && t + 1 < r.steps) key_terms.push_back({1.0f, carried + b * H});
         }
-        weighted_sum(terms, 2 * H, d_state.data(), true, 2 * H);
-        weighted_sum(key_terms, H, d_state.data(), true, H);
+        weighted_sum(terms, 2 * H, d_state.data(), true);
+        weighted_sum(key_terms, H, d_state.data(), true);
     }
 
     // What is wanted of a row of the tape from outside of the recurrence.

@@ -60,15 +60,25 @@ inline Vector square_root(Vector x) {
     return x;
 }
 
-// All elements joined into one: those of both halves, quarters, … meet.
-template <class Join>
-inline float joined(Vector vector, const Join& join) {
-    for (int32_t apart = WIDTH / 2; apart > 0; apart /= 2) {
-        Integers partner;
-        for (int32_t i = 0; i < WIDTH; ++i) partner[i] = i ^ apart;
-        vector = join(vector, __builtin_shuffle(vector, partner));
+// Which element each one meets. A table, for GCC makes up such numbers one by one wherever they are needed.
+template <int32_t APART>
+struct Partners {
+    constexpr Partners() : of() {
+        for (int32_t i = 0; i < WIDTH; ++i) of[i] = i ^ APART;
     }
-    return vector[0];
+    int32_t of[WIDTH];
+};
+template <int32_t APART>
+inline constexpr Partners<APART> PARTNERS;
+
+// All elements joined into one: those of both halves, quarters, … meet.
+template <int32_t APART = WIDTH / 2, class Join>
+inline float joined(Vector vector, const Join& join) {
+    Integers partners;
+    std::memcpy(&partners, PARTNERS<APART>.of, sizeof partners);
+    vector = join(vector, __builtin_shuffle(vector, partners));
+    if constexpr (APART > 1) return joined<APART / 2>(vector, join);
+    else return vector[0];
 }
 
 inline float sum(Vector vector) {
