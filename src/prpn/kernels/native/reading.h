@@ -63,17 +63,18 @@ namespace prpn {
 // What a thread needs for its streams, and the rows of arrays as its steps see them.
 class Walk {
 public:
-    Walk(const Reading& r, int64_t part, int64_t parts, Factors& key, Factors& hidden)
+    Walk(const Reading& r, const Member& member, Factors& key, Factors& hidden)
         : r(r),
-          streams(r.batch, part, parts),
+          member(member),
+          streams(r.batch, member.part, member.parts),
           begin(streams.begin),
           end(streams.end),
           H(r.hidden),
           N(r.slots),
           key_factors(key),
           hidden_factors(hidden),
-          key_panels(key.weights().panels(), part, parts),
-          hidden_panels(hidden.weights().panels(), part, parts),
+          key_panels(key.weights().panels(), member.part, member.parts),
+          hidden_panels(hidden.weights().panels(), member.part, member.parts),
           key_in(r.key_in_seed, r.key_rate),
           key_out(r.key_out_seed, r.key_rate),
           attention(N, H, 2 * H, Dropout(r.attention_seed, r.attention_rate)),
@@ -84,6 +85,7 @@ public:
 
 protected:
     const Reading& r;
+    const Member member;
     const Share streams;
     const int64_t begin, end, H, N;
     Factors &key_factors, &hidden_factors;  // of all streams: each thread takes the rows of its own
@@ -137,9 +139,9 @@ protected:
 
     // C (B, N) = start + A (B, K) · W by all threads together, once all rows of A are there; then all of C is.
     void multiply(const Factors& factors, Share panels, float* c, int64_t c_stride, Start start) const {
-        wait_for_all();
+        member.wait_for_all();
         factors.meet(r.batch, panels, c, c_stride, start);
-        wait_for_all();
+        member.wait_for_all();
     }
 
     void take(Factors& factors, int64_t b, const float* row) const {

@@ -27,9 +27,8 @@ inline void add_to(float* sums, int64_t i, Vector terms, int64_t n) { store(sums
 class Backward : Walk {
 public:
     // recalled and carried are (B, H) and shared by all threads: W_hᵀ ∂(W_h h̃) and m_in W_kᵀ ∂k_{t+1}.
-    Backward(const Reading& r, int64_t part, int64_t parts, Factors& key, Factors& hidden, float* recalled,
-             float* carried)
-        : Walk(r, part, parts, key, hidden),
+    Backward(const Reading& r, const Member& member, Factors& key, Factors& hidden, float* recalled, float* carried)
+        : Walk(r, member, key, hidden),
           sums(H),
           recalled(recalled),
           carried(carried),
@@ -191,11 +190,11 @@ PRPN_API void prpn_reading_backward(const Reading* reading) {
     std::vector<float> recalled(r.batch * r.hidden), carried(r.batch * r.hidden);
     std::mutex guard;
     std::map<int64_t, Sums> sums;  // by thread, so that they are added in the same order every time
-    team(r.threads, [&](int64_t part, int64_t parts) {
-        Backward walk(r, part, parts, key_factors, hidden_factors, recalled.data(), carried.data());
+    team(r.threads, [&](const Member& member) {
+        Backward walk(r, member, key_factors, hidden_factors, recalled.data(), carried.data());
         walk.run();
         const std::lock_guard<std::mutex> lock(guard);
-        sums.emplace(part, std::move(walk.sums));
+        sums.emplace(member.part, std::move(walk.sums));
     });
     for (const auto& [_, part] : sums) {
         const auto add = [](float* to, const std::vector<float>& from) {

@@ -100,5 +100,5 @@ PRPN_API void prpn_reading_forward(const Reading* reading) {
     const Packed hidden({r.hidden_weight, 1, r.hidden}, r.hidden, 4 * r.hidden, format, r.threads);
     const Packed key({r.key_weight, 1, r.key_stride}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
     Factors key_factors(key, r.batch), hidden_factors(hidden, r.batch);
-    team(r.threads, [&](int64_t part, int64_t parts) { Forward(r, part, parts, key_factors, hidden_factors).run(); });
+    team(r.threads, [&](const Member& member) { Forward(r, member, key_factors, hidden_factors).run(); });
 }

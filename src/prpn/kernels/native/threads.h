@@ -4,7 +4,9 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <thread>
 
 namespace prpn {
 
@@ -33,15 +35,46 @@ struct Share {
     const int64_t begin, end;
 };
 
-// Calls work(part, parts) in each of `threads` threads, which may meet at `wait_for_all`.
+// Where the threads of a team wait for each other. They are seldom late by much, so a thread turns for a moment before it lets
+// others have its core, whatever OpenMP's own threads are told to do when they wait.
+class Meeting {
+public:
+    void wait_for(int64_t all) {
+        const int64_t number = number_.load(std::memory_order_relaxed);
+        if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == all) {
+            arrived_.store(0, std::memory_order_relaxed);
+            number_.store(number + 1, std::memory_order_release);
+            return;
+        }
+        for (int64_t turns = 0; number_.load(std::memory_order_acquire) == number; ++turns) {
+            if (turns < PATIENCE) __builtin_ia32_pause();
+            else std::this_thread::yield();
+        }
+    }
+
+private:
+    static constexpr int64_t PATIENCE = 2000;
+
+    alignas(64) std::atomic<int64_t> arrived_{0};
+    alignas(64) std::atomic<int64_t> number_{0};  // of this meeting
+};
+
+// One of several threads that do something together.
+struct Member {
+    const int64_t part, parts;
+    Meeting& meeting;
+
+    void wait_for_all() const {
+        if (parts > 1) meeting.wait_for(parts);
+    }
+};
+
+// Calls work(member) in each of `threads` threads, which may wait for each other.
 template <class Work>
 void team(int64_t threads, const Work& work) {
+    Meeting meeting;
 #pragma omp parallel num_threads(int(std::max<int64_t>(1, threads)))
-    work(int64_t(omp_get_thread_num()), int64_t(omp_get_num_threads()));
-}
-
-inline void wait_for_all() {
-#pragma omp barrier
+    work(Member{int64_t(omp_get_thread_num()), int64_t(omp_get_num_threads()), meeting});
 }
 
 }  // namespace prpn
