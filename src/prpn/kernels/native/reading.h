@@ -92,7 +92,7 @@ protected:
     const Share key_panels, hidden_panels;
     const Dropout key_in, key_out;
     Attention attention;
-    std::vector<float> row_scratch, shift;  // (H), β + β' (4H)
+    Aligned<float> row_scratch, shift;  // (H), β + β' (4H)
 
     // The two normed parts of u at one place, and u. Pointers are copied: those of a struct that may be anywhere would be
     // read again after everything that is stored.

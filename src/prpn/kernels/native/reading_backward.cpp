@@ -12,14 +12,14 @@ namespace {
 // Gradients that all rows add to.
 struct Sums {
     explicit Sums(int64_t hidden)
-        : input_gain(4 * hidden),
-          shift(4 * hidden),
-          hidden_bias(4 * hidden),
-          hidden_gain(4 * hidden),
-          cell_gain(hidden),
-          cell_shift(hidden) {}
+        : input_gain(4 * hidden, 0),
+          shift(4 * hidden, 0),
+          hidden_bias(4 * hidden, 0),
+          hidden_gain(4 * hidden, 0),
+          cell_gain(hidden, 0),
+          cell_shift(hidden, 0) {}
 
-    std::vector<float> input_gain, shift, hidden_bias, hidden_gain, cell_gain, cell_shift;
+    Aligned<float> input_gain, shift, hidden_bias, hidden_gain, cell_gain, cell_shift;
 };
 
 inline void add_to(float* sums, int64_t i, Vector terms, int64_t n) { store(sums + i, load(sums + i, n) + terms, n); }
@@ -62,7 +62,7 @@ public:
 
 private:
     float *const recalled, *const carried;
-    std::vector<float> d_state, cell_normed, d_update;
+    Aligned<float> d_state, cell_normed, d_update;
     std::vector<Term> terms, key_terms;
 
     // ∂[h; c]_t into d_state; t < 0 is the past.
@@ -187,7 +187,7 @@ PRPN_API void prpn_reading_backward(const Reading* reading) {
     const Packed hidden({r.hidden_weight, r.hidden, 1}, 4 * r.hidden, r.hidden, format, r.threads);
     const Packed key({r.key_weight, r.key_stride, 1}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
     Factors key_factors(key, r.batch), hidden_factors(hidden, r.batch);
-    std::vector<float> recalled(r.batch * r.hidden), carried(r.batch * r.hidden);
+    Aligned<float> recalled(r.batch * r.hidden), carried(r.batch * r.hidden);
     std::mutex guard;
     std::map<int64_t, Sums> sums;  // by thread, so that they are added in the same order every time
     team(r.threads, [&](const Member& member) {
@@ -197,7 +197,7 @@ PRPN_API void prpn_reading_backward(const Reading* reading) {
         sums.emplace(member.part, std::move(walk.sums));
     });
     for (const auto& [_, part] : sums) {
-        const auto add = [](float* to, const std::vector<float>& from) {
+        const auto add = [](float* to, const Aligned<float>& from) {
             for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
         };
         add(r.d_input_gain, part.input_gain), add(r.d_shift, part.shift);
