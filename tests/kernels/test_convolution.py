@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from prpn.kernels import convolution
-from prpn.kernels.combining import combine
+from prpn.kernels import native_convolution, products
 from prpn.kernels.convolution import convolve, lying_by_time
 from tests.kernels.native import assert_close, needs_native_core, threads_set
 from tests.model.cases import kernels_set
@@ -46,7 +45,8 @@ def test_taps_in_pairs_and_one_by_one_are_the_convolution(
 ) -> None:  # fmt: skip
     torch.manual_seed(seed)
     with pytest.MonkeyPatch.context() as patch, threads_set(threads):
-        patch.setattr(convolution, "WORTH_PAIRING", 1 if paired else 10**9)
+        patch.setattr(products, "WORTH_PACKING", 1)  # the native core takes few rows, too
+        patch.setattr(native_convolution, "WORTH_PAIRING", 1 if paired else 10**9)
         found, expected = both(choice, steps, batch, lookback, embedding, channels)
     for name, mine, theirs in zip(("result", "tape", "weight", "bias"), found, expected, strict=True):
         assert_close(mine, theirs, 1e-5, name)
@@ -58,18 +58,9 @@ def test_in_bf16_the_result_is_fp32_and_gradients_are_rounded_alike(
     paired: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.manual_seed(1)
-    monkeypatch.setattr(convolution, "WORTH_PAIRING", 1 if paired else 10**9)
+    monkeypatch.setattr(products, "WORTH_PACKING", 1)  # the native core takes few rows, too
+    monkeypatch.setattr(native_convolution, "WORTH_PAIRING", 1 if paired else 10**9)
     found, expected = both("bf16", 24, 8, 5, 40, 60)
     assert_close(found[0], expected[0], 1e-5, "result")
     for mine, theirs in zip(found[1:], expected[1:], strict=True):
         assert (mine - theirs).norm() / theirs.norm() < 0.005
-
-
-@pytest.mark.parametrize("choice", KERNELS)
-def test_a_tensor_that_ends_early_is_zero_beyond_and_not_written(choice: str) -> None:
-    long, short = torch.ones(3, 2, 5), torch.full((2, 2, 5), 10.0)
-    total, difference = torch.zeros(3, 2, 5), torch.full((2, 2, 5), 100.0)
-    with kernels_set(choice):
-        combine([[1, 1], [1, -0.5]], [long, short], [total, difference], add=True)
-    assert total[:, 0, 0].tolist() == [11, 11, 1]
-    assert difference[:, 0, 0].tolist() == [96, 96]

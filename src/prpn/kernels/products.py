@@ -34,11 +34,19 @@ def product(
 
     `start` is (n, m), such as `out` itself, or a row (m,) for all.
     """
-    if native_reads(a):
-        form = BF16 if in_use() == "bf16" and not precise else FP32
-        if form == BF16 or (len(a) >= WORTH_PACKING and multiplies_fp32()):
-            return native_product(a, b, start, out, form)
+    form = native_form(len(a), a, precise)
+    if form is not None:
+        return native_product(a, b, start, out, form)
     return torch.mm(a, b, out=out) if start is None else torch.addmm(start, a, b, out=out)
+
+
+def native_form(rows: int, a: Tensor, precise: bool = False) -> int | None:
+    """How the native core is to multiply so many rows of a tensor; None where PyTorch does."""
+    if not native_reads(a):
+        return None
+    if in_use() == "bf16" and not precise:
+        return BF16
+    return FP32 if rows >= WORTH_PACKING and multiplies_fp32() else None
 
 
 def native_product(a: Tensor, b: Tensor, start: Tensor | None, out: Tensor | None, form: int) -> Tensor:

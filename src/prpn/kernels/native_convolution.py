@@ -1,0 +1,53 @@
+"""The convolution of the parsing network in the native core (native/convolution.cpp), pairs of outputs at a time.
+
+# T time, B batch, K taps, E embedding, C channels
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from torch import Tensor
+
+from prpn.kernels.native import Arguments, Pointer, required_library, threads
+
+WORTH_PAIRING = 512
+"""Rows (T · B) from which on combining inputs and weights is taken to cost less than the products it saves."""
+TAPS, PAIR, PRODUCTS = 3, 2, 4
+
+
+class NativeConvolution(Arguments):
+    """The struct `Convolution` in native/convolution.cpp, field by field; what it holds is for the backward pass."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("steps", "batch", "taps", "embedding", "channels", "paired", "threads")),
+        ("format", ctypes.c_int32),
+        *((name, Pointer) for name in ("tape", "weight", "bias", "result", "inputs", "weights")),
+        *((name, Pointer) for name in ("d_result", "d_tape", "d_weight", "d_bias")),
+    )
+
+    def forward(self, tape: Tensor, factors: Tensor, bias: Tensor) -> Tensor:
+        """(T, B, C) from a tape (K − 1 + T, B, E) and factors (K, C, E)."""
+        (taps, channels, size), batch = factors.shape, tape.shape[1]
+        steps = len(tape) - taps + 1
+        paired = taps // TAPS * TAPS if steps * batch >= WORTH_PAIRING and steps >= PAIR else 0
+        result = tape.new_empty(steps, batch, channels)
+        width, pairs = paired // TAPS * size, (steps + 1) // PAIR
+        self.kept = tape.new_empty(PRODUCTS, pairs * batch, width), tape.new_empty(PRODUCTS, channels, width)
+        self.set(
+            steps=steps, batch=batch, taps=taps, embedding=size, channels=channels, paired=paired, threads=threads(),
+            tape=tape, weight=factors, bias=bias.contiguous(), result=result, inputs=self.kept[0],
+            weights=self.kept[1],
+        )  # fmt: skip
+        required_library().prpn_convolution_forward(ctypes.byref(self))
+        return result
+
+    def backward(self, tape: Tensor, factors: Tensor, gradient: Tensor, form: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Gradients of the tape, the factors and the bias."""
+        d_tape, d_factors = tape.new_empty(tape.shape), factors.new_empty(factors.shape)
+        d_bias = factors.new_empty(self.channels)
+        self.set(
+            tape=tape, weight=factors, d_result=gradient, d_tape=d_tape, d_weight=d_factors, d_bias=d_bias, format=form
+        )  # fmt: skip
+        required_library().prpn_convolution_backward(ctypes.byref(self))
+        return d_tape, d_factors, d_bias
