@@ -151,7 +151,7 @@ private:
         return peak;
     }
 
-    // Exponentials of some words of one row; those beyond the last word, which fill a unit up, are 0.
+    // Exponentials of some words of one row; those beyond the last word, which a product takes together with it, are 0.
     static void exponentiate(float* z, int64_t words, Passing& known, Factor* to) {
         using Unit = typename Kind::FactorUnit;
         constexpr int64_t STEP = WIDTH * Unit::NUMBERS;
@@ -170,7 +170,7 @@ private:
                 return exponential(logits - reference);
             });
         }
-        for (; i < words; i += STEP) {
+        for (; i < padded<Kind>(words); i += STEP) {
             units(i, [&](int64_t i) {
                 Vector logits = splat(-INFINITY);
                 std::memcpy(&logits, z + i, std::clamp<int64_t>(words - i, 0, WIDTH) * sizeof(float));
