@@ -2,13 +2,11 @@
 // functions on them. The last vector of a row may be partial: `load` and `store` take the number of elements.
 #pragma once
 
+#include <immintrin.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-
-#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
 
 namespace prpn {
 
@@ -52,8 +50,15 @@ inline Vector first_of(Vector vector, int64_t count) {
 }
 
 inline Vector select(Integers condition, Vector yes, Vector no) { return condition ? yes : no; }
-inline Vector maximum(Vector a, Vector b) { return select(a > b, a, b); }
-inline Vector minimum(Vector a, Vector b) { return select(a < b, a, b); }
+
+// a > b ? a : b and a < b ? a : b, for which GCC does not find the instruction.
+#ifdef __AVX512F__
+inline Vector maximum(Vector a, Vector b) { return _mm512_maskz_max_ps(0xffff, a, b); }
+inline Vector minimum(Vector a, Vector b) { return _mm512_maskz_min_ps(0xffff, a, b); }
+#else
+inline Vector maximum(Vector a, Vector b) { return _mm256_max_ps(a, b); }
+inline Vector minimum(Vector a, Vector b) { return _mm256_min_ps(a, b); }
+#endif
 
 inline Vector square_root(Vector x) {
     for (int64_t i = 0; i < WIDTH; ++i) x[i] = std::sqrt(x[i]);
@@ -87,33 +92,44 @@ inline float sum(Vector vector) {
 
 inline float largest(Vector vector) { return joined(vector, maximum); }
 
-// e^x = 2^k e^r with k = round(x / ln 2) and |r| ≤ ln 2 / 2, where a polynomial of degree 6 is exact to one unit in the
-// last place; below −87.3 it is 0, above 88.7 it is as large as floats go, of not-a-number it is not a number.
+// e^x = 2^k e^r with k = round(x / ln 2) and |r| ≤ ln 2 / 2, where e^r − 1 is r + r² times a polynomial of degree 5.
+struct Power {
+    explicit Power(Vector x) {
+        const Vector shifted = x * 1.44269504f + 12582912.0f;  // the fraction falls off: 1.5 · 2^23
+        k = shifted - 12582912.0f;
+        const Vector r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+        Vector p = splat(1.9875691500e-4f);
+        p = p * r + 1.3981999507e-3f;
+        p = p * r + 8.3334519073e-3f;
+        p = p * r + 4.1665795894e-2f;
+        p = p * r + 1.6666665459e-1f;
+        p = p * r + 5.0000001201e-1f;
+        rest = p * r * r + r;
+    }
+
+    Vector k, rest;  // rest = e^r − 1
+};
+
+inline Vector power_of_two(Vector k) {
+    const Integers bits = (__builtin_convertvector(k, Integers) + 127) << 23;
+    Vector power;
+    std::memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+// Exact to one unit in the last place; below −87.3 it is 0, above 88.7 it is as large as floats go, of not-a-number it is
+// not a number: of two operands one of which is none, `maximum` and `minimum` give the second.
 inline Vector exponential(Vector x) {
     constexpr float LOWEST = -87.33654f, HIGHEST = 88.72283f;
-    // Of two operands one of which is not a number, `maximum` and `minimum` give the second.
-    const Vector bounded = minimum(splat(HIGHEST), maximum(splat(LOWEST), x));
-    const Vector shifted = bounded * 1.44269504f + 12582912.0f;  // the fraction falls off: 1.5 · 2^23
-    const Vector k = shifted - 12582912.0f;
-    const Vector r = (bounded - k * 0.693359375f) + k * 2.12194440e-4f;
-    Vector p = splat(1.9875691500e-4f);
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
 #ifdef __AVX512F__
-    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, splat(LOWEST), _CMP_NLT_UQ), p, k);
+    const Power power(minimum(splat(HIGHEST), x));
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, splat(LOWEST), _CMP_NLT_UQ), power.rest + 1.0f, power.k);
 #else
+    const Power power(minimum(splat(HIGHEST), maximum(splat(LOWEST), x)));
     // 2^k in two halves, since k itself may be one more than an exponent holds.
-    const Integers whole = __builtin_convertvector(k, Integers), half = whole >> 1;
-    const Integers one = (half + 127) << 23, other = (whole - half + 127) << 23;
-    Vector scale, rest;
-    std::memcpy(&scale, &one, sizeof scale);
-    std::memcpy(&rest, &other, sizeof rest);
-    const Vector result = select(x < splat(LOWEST), Vector{}, p * scale * rest);
-    return select(x == x, result, x);
+    const Vector half = __builtin_convertvector(__builtin_convertvector(power.k, Integers) >> 1, Vector);
+    const Vector result = (power.rest + 1.0f) * power_of_two(half) * power_of_two(power.k - half);
+    return select(x == x, select(x < splat(LOWEST), Vector{}, result), x);
 #endif
 }
 
@@ -129,17 +145,11 @@ inline Vector inverse(Vector x) {
 
 inline Vector sigmoid(Vector x) { return inverse(1.0f + exponential(-x)); }
 
-// (e^{2x} − 1) / (e^{2x} + 1) loses its digits near 0, where x − x³/3 + 2x⁵/15 − … is used.
+// y / (y + 2) with y = e^{2x} − 1 = 2^k (e^r − 1) + (2^k − 1), which loses no digits near 0; beyond ±10 it is ±1.
 inline Vector hyperbolic_tangent(Vector x) {
-    const Vector square = x * x;
-    const Vector large = 1.0f - 2.0f * inverse(exponential(2.0f * x) + 1.0f);
-    Vector series = splat(-5.70498872745e-3f);
-    series = series * square + 2.06390887954e-2f;
-    series = series * square - 5.37397155531e-2f;
-    series = series * square + 1.33314422036e-1f;
-    series = series * square - 3.33332819422e-1f;
-    const Vector small = x + x * square * series;
-    return select(square < splat(0.390625f), small, large);
+    const Power power(minimum(splat(20.0f), maximum(splat(-20.0f), x + x)));
+    const Vector scale = power_of_two(power.k), y = power.rest * scale + (scale - 1.0f);
+    return y * inverse(y + 2.0f);
 }
 
 }  // namespace prpn
