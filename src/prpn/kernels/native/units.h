@@ -72,9 +72,14 @@ struct Pair {
     static constexpr int64_t NUMBERS = 2;
 
     static Units of(const Vector (&numbers)[2]) {
+#ifdef __AVX512BF16__
+        return Units(
+            _mm512_cvtne2ps_pbh(numbers[1], numbers[0]));  // which counts denormal numbers as 0, as products do
+#else
         Halves upper;  // the odd ones of both
         for (int64_t i = 0; i < 2 * WIDTH; ++i) upper[i] = uint16_t(2 * i + 1);
         return Units(__builtin_shuffle(Halves(rounded(numbers[0])), Halves(rounded(numbers[1])), upper));
+#endif
     }
     static Units along(const float* from, int64_t count) {
         return of({load_some(from, count), load_some(from + WIDTH, count - WIDTH)});
