@@ -5,7 +5,8 @@
 Time is the first dimension, so the rows x_k … x_{k+T−1} lie together and nothing is unfolded or copied. Forwards the
 products are fp32 whatever the others are: sharp gates multiply an error in the distances.
 
-The native core does the same in one call each way, with fewer products (native/convolution.cpp).
+The native core does the same in one call each way, with fewer products (native/convolution.cpp), where fp32 products
+are its own (`products.native_form`).
 
     # T time, B batch, L look-back, E embedding, C channels
 """
@@ -38,11 +39,13 @@ class _Convolution(torch.autograd.Function):
     def forward(ctx: Any, tape: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         factors = _by_time(weight)  # (L + 1, C, E)
         steps, batch = len(tape) - len(factors) + 1, tape.shape[1]
-        ctx.save_for_backward(tape, weight)
         ctx.native = None
         if native_form(steps * batch, tape, precise=True) is not None:
             ctx.native = NativeConvolution()
-            return ctx.native.forward(tape, factors, bias)
+            native_result, kept = ctx.native.forward(tape, factors, bias)
+            ctx.save_for_backward(tape, weight, *kept)
+            return native_result
+        ctx.save_for_backward(tape, weight)
         result, start = tape.new_empty(steps * batch, len(bias)), bias
         for k in range(len(factors)):
             product(_shifted(tape, k, steps), factors[k].t(), start, result, precise=True)
@@ -52,12 +55,12 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        tape, weight = ctx.saved_tensors
+        tape, weight, *kept = ctx.saved_tensors
         factors, gradient = _by_time(weight), gradient.contiguous()
         steps, rows = len(gradient), gradient.flatten(0, 1)  # (T·B, C)
         form = native_form(len(rows), rows)
         if ctx.native is not None and form is not None:
-            d_tape, d_factors, d_bias = ctx.native.backward(tape, factors, gradient, form)
+            d_tape, d_factors, d_bias = ctx.native.backward(tape, factors, kept, gradient, form)
             return d_tape, d_factors.permute(1, 2, 0), d_bias
         d_tape, d_factors = torch.zeros_like(tape), torch.empty_like(factors)
         for k in range(len(factors)):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 from torch import Tensor
 
@@ -17,7 +18,7 @@ TAPS, PAIR, PRODUCTS = 3, 2, 4
 
 
 class NativeConvolution(Arguments):
-    """The struct `Convolution` in native/convolution.cpp, field by field; what it holds is for the backward pass."""
+    """The struct `Convolution` in native/convolution.cpp, field by field."""
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("steps", "batch", "taps", "embedding", "channels", "paired", "threads")),
@@ -26,28 +27,31 @@ class NativeConvolution(Arguments):
         *((name, Pointer) for name in ("d_result", "d_tape", "d_weight", "d_bias")),
     )
 
-    def forward(self, tape: Tensor, factors: Tensor, bias: Tensor) -> Tensor:
-        """(T, B, C) from a tape (K − 1 + T, B, E) and factors (K, C, E)."""
+    def forward(self, tape: Tensor, factors: Tensor, bias: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """(T, B, C) from a tape (K − 1 + T, B, E) and factors (K, C, E), and what the backward pass reads again."""
         (taps, channels, size), batch = factors.shape, tape.shape[1]
         steps = len(tape) - taps + 1
         paired = taps // TAPS * TAPS if steps * batch >= WORTH_PAIRING and steps >= PAIR else 0
         result = tape.new_empty(steps, batch, channels)
         width, pairs = paired // TAPS * size, (steps + 1) // PAIR
-        self.kept = tape.new_empty(PRODUCTS, pairs * batch, width), tape.new_empty(PRODUCTS, channels, width)
+        kept = tape.new_empty(PRODUCTS, pairs * batch, width), tape.new_empty(PRODUCTS, channels, width)
+        bias = bias.contiguous()
         self.set(
             steps=steps, batch=batch, taps=taps, embedding=size, channels=channels, paired=paired, threads=threads(),
-            tape=tape, weight=factors, bias=bias.contiguous(), result=result, inputs=self.kept[0],
-            weights=self.kept[1],
+            tape=tape, weight=factors, bias=bias, result=result, inputs=kept[0], weights=kept[1],
         )  # fmt: skip
         required_library().prpn_convolution_forward(ctypes.byref(self))
-        return result
+        return result, kept
 
-    def backward(self, tape: Tensor, factors: Tensor, gradient: Tensor, form: int) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(
+        self, tape: Tensor, factors: Tensor, kept: Sequence[Tensor], gradient: Tensor, form: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Gradients of the tape, the factors and the bias."""
         d_tape, d_factors = tape.new_empty(tape.shape), factors.new_empty(factors.shape)
         d_bias = factors.new_empty(self.channels)
         self.set(
-            tape=tape, weight=factors, d_result=gradient, d_tape=d_tape, d_weight=d_factors, d_bias=d_bias, format=form
+            tape=tape, weight=factors, inputs=kept[0], weights=kept[1], d_result=gradient, d_tape=d_tape,
+            d_weight=d_factors, d_bias=d_bias, format=form,
         )  # fmt: skip
         required_library().prpn_convolution_backward(ctypes.byref(self))
         return d_tape, d_factors, d_bias

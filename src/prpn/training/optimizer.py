@@ -51,7 +51,7 @@ class Adam(torch.optim.Adam):
         moving = self._moving()
         if not moving:
             return loss
-        if native_reads(moving[0][0]) and all(_lies_without_gaps(weight) for weight, _ in moving):
+        if all(native_reads(weight) and _lies_without_gaps(weight) for weight, _ in moving):
             self._native_step(moving)
             return loss
         if self.clip:  # as PyTorch's clip_grad_norm_

@@ -52,7 +52,9 @@ void combine_row(const std::array<std::array<float, INPUTS>, OUTPUTS>& matrix, c
         for (size_t i = 0; i < OUTPUTS; ++i) {
             if (!to[i]) continue;
             Vector sum = adds ? load(to[i] + column, n) : Vector{};
-            for (size_t j = 0; j < INPUTS; ++j) sum += matrix[i][j] * x[j];
+            for (size_t j = 0; j < INPUTS; ++j) {
+                if (matrix[i][j] != 0) sum += matrix[i][j] * x[j];  // 0 times infinity is not a number
+            }
             store(to[i] + column, sum, n);
         }
     });

@@ -27,7 +27,7 @@ constexpr int64_t TAPS = 3, PAIR = 2, PRODUCTS = 4;
 constexpr Combination<PRODUCTS, PRODUCTS> OF_INPUTS{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}}};
 constexpr Combination<PRODUCTS, TAPS> OF_WEIGHTS{{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
 constexpr Combination<PAIR, PRODUCTS> OF_PRODUCTS{{{1, 1, 1, 0}, {0, 1, -1, -1}}};
-constexpr int64_t IN_BOTH = 1;  // the product that both outputs contain once: the bias goes with it
+constexpr int64_t IN_BOTH = 1;  // the product that both outputs contain as it is: the bias goes with it
 
 // Mirrors kernels/native_convolution.py, field by field.
 struct Convolution {

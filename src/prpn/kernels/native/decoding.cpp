@@ -64,7 +64,8 @@ public:
             to_rows.emplace_back(Matrix{d.weight + first * E, E, 1}, std::min(WORDS, V - first), E, format, d.threads);
         }
         const int64_t lines = int64_t(to_rows.size()) * std::min(d.chunk, d.rows);
-        surplus.resize((lines + Tiles::HEIGHT) * stride);  // tiles read beyond their rows
+        surplus.resize((lines + Tiles::HEIGHT) *
+                       stride);  // tiles read beyond their rows, what others write, and drop it
     }
 
     void run() {
@@ -83,8 +84,8 @@ private:
     const Decoding& d;
     const int64_t E, V;
     const Format format;
-    const float share;                                 // 1 / R
-    const int64_t stride = taken_stride<Kind>(WORDS);  // from one row of a stretch of P to the next
+    const float share;                                              // 1 / R
+    const int64_t stride = taken_stride<Kind>(std::min(WORDS, V));  // from one row of a stretch of P to the next
     const Packed to_logits;
     std::vector<Packed> to_rows;  // of each stretch
     Aligned<Factor> surplus;      // (stretches, rows of a chunk, WORDS): P

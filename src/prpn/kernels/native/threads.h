@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 
@@ -36,7 +37,7 @@ struct Share {
 };
 
 // Where the threads of a team wait for each other. They are seldom late by much, so a thread turns for a moment before it lets
-// others have its core, whatever OpenMP's own threads are told to do when they wait.
+// others have its core, and for another before it sleeps, whatever OpenMP's own threads are told to do when they wait.
 class Meeting {
 public:
     void wait_for(int64_t all) {
@@ -48,7 +49,8 @@ public:
         }
         for (int64_t turns = 0; number_.load(std::memory_order_acquire) == number; ++turns) {
             if (turns < PATIENCE) __builtin_ia32_pause();
-            else std::this_thread::yield();
+            else if (turns < 2 * PATIENCE) std::this_thread::yield();
+            else std::this_thread::sleep_for(std::chrono::microseconds(50));
         }
     }
 

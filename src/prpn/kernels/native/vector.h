@@ -145,11 +145,12 @@ inline Vector inverse(Vector x) {
 
 inline Vector sigmoid(Vector x) { return inverse(1.0f + exponential(-x)); }
 
-// y / (y + 2) with y = e^{2x} − 1 = 2^k (e^r − 1) + (2^k − 1), which loses no digits near 0; beyond ±10 it is ±1.
+// y / (y + 2) with y = e^{2x} − 1 = 2^k (e^r − 1) + (2^k − 1), which loses no digits near 0; beyond ±10 it is ±1, and rounding
+// takes it no further.
 inline Vector hyperbolic_tangent(Vector x) {
     const Power power(minimum(splat(20.0f), maximum(splat(-20.0f), x + x)));
     const Vector scale = power_of_two(power.k), y = power.rest * scale + (scale - 1.0f);
-    return y * inverse(y + 2.0f);
+    return minimum(splat(1.0f), maximum(splat(-1.0f), y * inverse(y + 2.0f)));
 }
 
 }  // namespace prpn
