@@ -107,10 +107,13 @@ def test_logits_far_from_zero_do_not_overflow(form: int) -> None:
 
 @pytest.mark.parametrize("form", [FP32, BF16, TILES])
 @pytest.mark.parametrize("beyond", [30.0, 50.0, 200.0])  # within what sums may be, beyond it, beyond what floats are
-def test_the_largest_logit_may_come_late(form: int, beyond: float) -> None:
-    """Later than the first stretch, whose largest logit others are compared with."""
+@pytest.mark.parametrize("of_rows", [slice(None), slice(0, 1), slice(7, 9), slice(19, 20)])
+def test_the_largest_logit_may_come_late(form: int, beyond: float, of_rows: slice) -> None:
+    """Later than the first stretch, whose largest logit others are compared with; all rows of a block begin again."""
     x, weight, bias, targets = problem(20, 2000, 8, 0.1, 2)
-    bias[1900] = beyond
+    x[:, 0] = 0
+    x[of_rows, 0] = 1
+    weight[1900, 0] = beyond
     targets[::2] = 1900
     found = gradients_for(x, weight, bias)
     losses = native_decode(x, weight, bias, targets, found, form)
