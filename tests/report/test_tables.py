@@ -122,7 +122,7 @@ def test_each_record_goes_to_its_table_and_nothing_else_changes(tmp_path: Path) 
     assert (made[0], made[-1]) == ("before", "after")
     assert "old" not in made
     assert [line for line in made if line.startswith("| [run]")] == [
-        "| [run](results/run.json) | 100.50 | 1.2500 | 10 | 1.5 min | 0.50 GiB | budget spent | 7 |"
+        "| [run](../results/run.json) | 100.50 | 1.2500 | 10 | 1.5 min | 0.50 GiB | budget spent | 7 |"
     ]
     cells = " | ".join(["", "", "12.34 (11.0–13.1)", "", ""])
     shown = made[made.index("<!-- trees: begin -->") : made.index("<!-- trees: end -->")]

@@ -14,7 +14,7 @@ import pytest
 from prpn.baselines.trees import baselines
 from prpn.config import SECTIONS, Builder
 from prpn.distillation.run import StudentConfig
-from prpn.reproduction.experiments import Experiment, Figure, beside, experiment_named, load_experiments
+from prpn.reproduction.experiments import CACHED, Experiment, Figure, beside, experiment_named, load_experiments
 from prpn.reproduction.package import data_file
 from prpn.reproduction.paper import load_tables
 from prpn.reproduction.recorded import gather, read_recorded
@@ -38,7 +38,9 @@ def test_figures_have_what_they_need(experiment: Experiment) -> None:
         assert system or figure.builder in get_args(Builder)
         assert (figure.spread > 0) == (system is not None and not system.order)
         assert not figure.cache or (system is not None and system.is_model and "validation" in experiment.files)
-    for system in experiment.systems.values():
+    assert not experiment.variant_of or EXPERIMENTS[experiment.variant_of].files.keys() >= {"training", "validation"}
+    for name, system in experiment.systems.items():
+        assert system.cache == name.endswith(CACHED)
         assert not system.is_model or experiment.seeds
         assert 0 <= system.best <= len(system.taught_by) * len(experiment.seeds)
         for teacher in system.taught_by:

@@ -26,7 +26,7 @@ from prpn.report.languages import languages_table
 from prpn.report.precision import precision_table
 from prpn.report.reproduction import time_words, value_words, with_spread
 from prpn.report.study import study_table
-from prpn.reproduction.experiments import Figure, beside, load_experiments
+from prpn.reproduction.experiments import CACHED, Figure, beside, load_experiments
 from prpn.reproduction.paper import load_tables
 from prpn.reproduction.recorded import gather, write_recorded
 from prpn.text.atomic import replacing
@@ -78,25 +78,26 @@ def paper_table(folder: Path) -> str:
 
 
 def language_table(folder: Path) -> str:
-    """One row a recorded system that models language: validation and test, the paper's value, at what cost."""
-    heads = ("text", "system", "validation", "test", "paper", "budget", "time", "command")
+    """One row a recorded system that models language, alone and with a cache; no variants of experiments."""
+    measured = [(on, cache) for cache in (False, True) for on in ("validation", "test")]
+    measures = (f"{on}, with a cache" if cache else on for on, cache in measured)
+    heads = ("text", "system", *measures, "paper: test", "budget", "time", "command")
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     known, recorded, tables = load_experiments(), gather(folder), load_tables()
     for table in tables.values():
         systems: dict[tuple[str, str], list[Figure]] = {}
         for experiment, figure in beside(table.name, known.values()):
-            if not figure.is_of_trees and recorded[experiment.name].value(figure) is not None:
-                systems.setdefault((experiment.name, figure.label.partition(":")[0]), []).append(figure)
+            is_recorded = recorded[experiment.name].value(figure) is not None
+            if is_recorded and not figure.is_of_trees and not experiment.variant_of:
+                systems.setdefault((experiment.name, figure.system.removesuffix(CACHED)), []).append(figure)
         for (name, system), figures in systems.items():
             found = recorded[name]
-            words = {figure.on: with_spread(found, figure) for figure in figures}
-            paper = [str(table.row(figure.row).value) for figure in figures if figure.row]
+            words = {(f.on, f.cache or f.system.endswith(CACHED)): with_spread(found, f) for f in figures}
             cells = (
                 table.title,
                 system,
-                words.get("validation", ""),
-                words.get("test", ""),
-                "".join(paper),
+                *(words.get(place, "") for place in measured),
+                "".join(str(table.row(figure.row).value) for figure in figures if figure.row),
                 known[name].budget,
                 time_words(found.seconds_of(figures[0].system)),
                 f"`{known[name].command}`",
@@ -223,7 +224,7 @@ def _records(folder: Path) -> list[tuple[str, dict[str, Any]]]:
 def _row(name: str, record: dict[str, Any]) -> str:
     validation = record["validation"]
     return (
-        f"| [{name}](results/{name}.json) | {validation['perplexity']:.2f} | {validation['bits_per_character']:.4f} "
+        f"| [{name}](../results/{name}.json) | {validation['perplexity']:.2f} | {validation['bits_per_character']:.4f} "
         f"| {record['steps']:,} | {record['seconds'] / 60:.1f} min | {record['peak_memory_gib']:.2f} GiB "
         f"| {record['finished']} | {record['recipe']['training']['seed']} |"
     )

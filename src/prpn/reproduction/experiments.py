@@ -23,6 +23,8 @@ EVERY_MODEL = "*"
 """In place of a system's name: the figure is measured of all models."""
 NO_SEED = "none"
 """In place of the seed of a system that takes none."""
+CACHED = " + cache"
+"""What the name of a system with a cache ends with."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Figure:
     def label(self) -> str:
         """System, measure and what it was measured on: its name in records."""
         if not self.is_of_trees:
-            return f"{self.system}{' + cache' if self.cache else ''}: {self.on} {MEASURE_NAMES[self.measure]}"
+            return f"{self.system}{CACHED if self.cache else ''}: {self.on} {MEASURE_NAMES[self.measure]}"
         limit = f"at most {self.maximum_words} words" if self.maximum_words else ""
         builder = self.builder if self.builder != "paper" else ""
         treebank = self.on if self.on != "treebank" else ""
@@ -121,6 +123,8 @@ class Experiment:
     table: str = ""
     base: str = ""
     """The system from which all others differ in one respect: such a study has a table of its own."""
+    variant_of: str = ""
+    """The experiment that differs in its budget only and stands for both where there is room for one."""
     tokenized: bool = False
     seeds: tuple[int, ...] = ()
     files: dict[Role, FileNeeded] = field(default_factory=dict)
