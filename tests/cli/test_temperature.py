@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from prpn.training.checkpoint import read_tensors, write_tensors
 from tests.cli.command import Command, assert_refused
 
 
@@ -36,3 +38,22 @@ def test_all_temperatures_and_standard_input(work: Path, prpn: Command) -> None:
 @pytest.mark.parametrize(("tau", "words"), [("0", "positive"), ("-1", "positive"), ("hot", "hot"), ("nan", "positive")])
 def test_other_temperatures_are_refused(tau: str, words: str, work: Path, prpn: Command) -> None:
     assert_refused(prpn("temperature", work / "test.txt", "-m", work / "model", "--tau", tau), 2, "--tau", words)
+
+
+def test_a_line_of_two_words_is_needed(work: Path, prpn: Command) -> None:
+    result = prpn("temperature", "-", "-m", work / "model", stdin=b"the\nman\n")
+    assert_refused(result, 1, "standard input: no line has two words")
+
+
+def test_the_gates_are_those_that_the_model_reads_by(work: Path, tmp_path: Path, prpn: Command) -> None:
+    """A student that came with the model has distances of its own."""
+    taught = tmp_path / "taught"
+    shutil.copytree(work / "model", taught)
+    tensors, header = read_tensors(taught / "model.safetensors")
+    student = {name: each for name, each in tensors.items() if name.startswith(("embedding.", "parsing."))}
+    student["parsing.convolution.weight"] = -student["parsing.convolution.weight"]
+    write_tensors(taught / "parser.safetensors", student, header)
+    models = (work / "model", taught)
+    assert len({prpn("parse", work / "test.txt", "-m", model).out for model in models}) == 2
+    rows = [prpn("temperature", work / "test.txt", "-m", model, "--tau", "inf", "--json").out for model in models]
+    assert json.loads(rows[0])["temperatures"] == json.loads(rows[1])["temperatures"]

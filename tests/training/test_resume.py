@@ -333,3 +333,14 @@ def test_a_damaged_checkpoint_is_an_error_of_one_line(share: float, interrupted:
     checkpoint.write_bytes(whole[: int(len(whole) * share)])
     with pytest.raises(InputError, match=r"^.*checkpoint\.safetensors: not a readable safetensors file .*$"):
         run(interrupted, text, *BUDGET, resume=True)
+
+
+def test_a_cache_stays_with_the_weights_it_was_tuned_for(text: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run(folder, text, "training.steps=4")
+    cache = folder / "cache.json"
+    cache.write_text("tuned")
+    run(folder, text, "training.steps=4", resume=True)
+    assert cache.read_text() == "tuned"
+    run(folder, text, "training.steps=5", resume=True)
+    assert not cache.exists()

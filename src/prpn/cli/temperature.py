@@ -38,20 +38,28 @@ def temperature(
     from rich.table import Table
 
     from prpn import provenance
+    from prpn.errors import InputError
     from prpn.language.temperature import TEMPERATURES, sentence_lengths, structure, temperatures_from
+    from prpn.parsing.parser import Parser
     from prpn.pretrained import load
     from prpn.report.console import console_for_tables
     from prpn.report.progress import counting
+    from prpn.text.files import place_of
+    from prpn.training.checkpoint import arrays_of
     from prpn.training.record import protocol
     from prpn.training.run import usable_device
 
     trained = load(model)
+    # A student that came with the model gives its trees, but does not steer what it reads.
+    own_parser = Parser(trained.recipe, trained.vocabulary, arrays_of(trained.network), str(model))
     trained.network.to(usable_device(device))
-    own, end = trained.recipe.model.temperature, trained.vocabulary.end
-    wanted = sorted(set(temperatures_from(tau) if tau else (*TEMPERATURES, own)))
+    own_tau, end = trained.recipe.model.temperature, trained.vocabulary.end
+    wanted = sorted(set(temperatures_from(tau) if tau else (*TEMPERATURES, own_tau)))
     corpus = trained.encode_file(file, tokenized)
     words, lengths = corpus.ids[corpus.ids != end], sentence_lengths(corpus.ids, end)
-    distances = [trained.parser.activated(scores) for scores in trained.parser.scores_of_ids(words, lengths)]
+    if max(lengths, default=0) < 2:
+        raise InputError(place_of(file), "no line has two words", "give running text: there is no structure to measure")
+    distances = [own_parser.activated(scores) for scores in own_parser.scores_of_ids(words, lengths)]
     rows = []
     with counting("sharpening gates", len(wanted) * len(corpus.ids), as_json) as progress:
         for each in wanted:
@@ -67,7 +75,7 @@ def temperature(
                 "tokens": len(corpus.ids),
                 "sentences": len(lengths),
                 "protocol": protocol(trained.recipe),
-                "trained_at": _json_number(own),
+                "trained_at": _json_number(own_tau),
                 "temperatures": [
                     {"temperature": _json_number(each), "perplexity": score.perplexity, **found.to_json()}
                     for each, score, found in rows
@@ -79,7 +87,7 @@ def temperature(
     for column in table.columns:
         column.justify = "right"
     for each, score, found in rows:
-        name = f"{each:g}{'*' if each == own else ''}"
+        name = f"{each:g}{'*' if each == own_tau else ''}"
         table.add_row(
             name, f"{score.perplexity:.2f}", f"{found.levels:.2f}", f"{found.reach:.2f}", f"{found.overlapping:.2%}"
         )

@@ -70,6 +70,8 @@ def train(
         trainer.metrics.cut(0)
     for leftover in [*folder.rglob(".*.tmp"), folder / "README.md", folder / "record.json"]:
         leftover.unlink(missing_ok=True)  # what a kill or an earlier leg left: all will be written anew
+    if not trainer.finished:
+        (folder / "cache.json").unlink(missing_ok=True)  # tuned for weights that will be no more
     save_recipe(recipe, folder / "config.json")
     data.vocabulary.save(folder / "vocabulary.json")
     display.say(_summary(recipe, data, network, trainer))
