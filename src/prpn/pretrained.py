@@ -17,6 +17,7 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from secrets import randbits
+from sys import maxsize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +138,9 @@ class Model:
         if tokens < 1:
             raise ConfigError(f"{tokens} tokens to generate: give 1 or more")
         read, by_sentence = prompt_tokens(prompt, self._tokenizer), self.recipe.training.batching == "sentences"
-        return islice(generate(self.network, self.vocabulary, read, sampling, by_sentence=by_sentence), tokens)
+        return islice(
+            generate(self.network, self.vocabulary, read, sampling, by_sentence=by_sentence), min(tokens, maxsize)
+        )
 
     def _scored(self, pieces: Pieces, tokenizer: Tokenizer, cache: CachePointer | None) -> Iterator[ScoredToken]:
         lines = numbered_lines([pieces], tokenizer)

@@ -57,3 +57,20 @@ def test_a_picture_that_cannot_be_written(characters: Path, prpn: Command) -> No
     out = characters / "no folder" / "bars.svg"
     result = prpn("boundaries", characters / "text.txt", "-m", characters / "characters", "--out", out)
     assert_refused(result, 1, "bars.svg: cannot be written", "--out")
+
+
+def test_a_picture_of_another_kind(characters: Path, prpn: Command) -> None:
+    words = ("boundaries", characters / "text.txt", "-m", characters / "characters", "--out")
+    assert_refused(prpn(*words, characters / "bars.png"), 2, "bars.png", ".svg")
+    assert not (characters / "bars.png").exists()
+
+
+def test_any_number_of_lines(characters: Path, prpn: Command) -> None:
+    words = ("boundaries", characters / "text.txt", "-m", characters / "characters", "--out", characters / "bars.svg")
+    assert prpn(*words, "--lines", 10**20).status == 0
+
+
+def test_a_single_word(characters: Path, prpn: Command) -> None:
+    (characters / "text.txt").write_text("one\n")
+    result = prpn("boundaries", characters / "text.txt", "-m", characters / "characters")
+    assert_refused(result, 1, "no two words", "running text")

@@ -40,7 +40,7 @@ def test_greedy(work: Path, prpn: Command) -> None:
 
 def test_words_of_the_prompt_that_are_unknown(work: Path, prpn: Command) -> None:
     result = prpn("generate", "-m", work / "model", "--prompt", "the zyx", "--tokens", 3)
-    assert (result.status, result.err) == (0, "prpn: read as <unk>: zyx\n")
+    assert (result.status, result.err) == (0, "prpn: unknown words: zyx\n")
     assert result.out.startswith("the zyx")
 
 

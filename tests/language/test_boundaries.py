@@ -17,7 +17,7 @@ IS_SPACE = np.array([letter == " " for letter in TEXT])
 def test_distances_that_mark_spaces_are_found_out() -> None:
     found = boundaries(IS_SPACE, IS_SPACE.astype(float), memory_slots=40)
     assert (found.end, found.begin) == (1.0, 0.5)
-    assert found.reaches.letters_stop == 1.0
+    assert found.reaches.letters_stop == found.reaches.letters_at_space == 1.0
     assert found.reaches.spaces_go_on == 1.0
     assert found.shuffled.letters_stop < 1.0
     assert (found.words, found.inside) == (6, len(TEXT) - 12)
@@ -26,13 +26,16 @@ def test_distances_that_mark_spaces_are_found_out() -> None:
 def test_distances_that_mark_the_inside_are_found_out() -> None:
     found = boundaries(IS_SPACE, -IS_SPACE.astype(float), memory_slots=40)
     assert found.end == 0.0
+    assert found.reaches.letters_stop == 0.0
     assert found.reaches.spaces_go_on == 0.0
 
 
 def test_the_memory_bounds_the_reach() -> None:
     flat = np.zeros(len(TEXT))
     assert boundaries(IS_SPACE, flat, memory_slots=40).reaches.letters_stop == 0.0
-    assert boundaries(IS_SPACE, flat, memory_slots=1).reaches.letters_stop == 1.0
+    one = boundaries(IS_SPACE, flat, memory_slots=1).reaches
+    assert one.letters_stop == 1.0
+    assert one.letters_at_space == pytest.approx(5 / 20)  # the first letters of words
     assert boundaries(IS_SPACE, flat, memory_slots=40).end == 0.5
 
 
@@ -42,14 +45,14 @@ def test_figures_are_those_of_a_loop(drawn: list[tuple[bool, int]], slots: int) 
     before = [True, *is_space[:-1]]
     ends = [d[t] for t in range(len(d)) if is_space[t] and not before[t]]
     inside = [d[t] for t in range(len(d)) if not is_space[t] and not before[t]]
-    if not ends or not inside:
-        with pytest.raises(InputError, match="no word of two letters"):
+    if len(ends) < 2 or not inside:
+        with pytest.raises(InputError, match="no two words"):
             boundaries(np.array(is_space), np.array(d), slots)
         return
     found = boundaries(np.array(is_space), np.array(d), slots)
     pairs = [(a > b) + 0.5 * (a == b) for a in ends for b in inside]
     assert found.end == pytest.approx(sum(pairs) / len(pairs))
-    stop, go_on = [], []
+    stop, at_space, go_on = [], [], []
     for t in range(len(d)):
         spaces = [i for i in range(t) if is_space[i]]
         if not spaces:
@@ -59,8 +62,10 @@ def test_figures_are_those_of_a_loop(drawn: list[tuple[bool, int]], slots: int) 
             go_on.append(start < spaces[-1])
         else:
             stop.append(start >= spaces[-1])
-    assert found.reaches.letters_stop == pytest.approx(np.mean(stop) if stop else np.nan, nan_ok=True)
-    assert found.reaches.spaces_go_on == pytest.approx(np.mean(go_on) if go_on else np.nan, nan_ok=True)
+            at_space.append(start == spaces[-1])
+    assert found.reaches.letters_stop == pytest.approx(np.mean(stop))
+    assert found.reaches.letters_at_space == pytest.approx(np.mean(at_space))
+    assert found.reaches.spaces_go_on == pytest.approx(np.mean(go_on))
 
 
 def test_the_area_counts_ties_half() -> None:

@@ -162,3 +162,7 @@ def test_tokens_as_text(settings: tuple[str, ...], tokens: list[str], before: st
 def test_refusals(values: dict[str, float], fragment: str) -> None:
     with raises_config_error(fragment, "give"):
         model_of().generate(**values)  # type: ignore[arg-type]
+
+
+def test_any_number_of_tokens_may_be_asked_for() -> None:
+    assert next(model_of().continuation("the", 10**20, Sampling(1)))

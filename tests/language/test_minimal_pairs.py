@@ -27,7 +27,7 @@ def test_a_line_costs_what_it_costs_alone(kind: str) -> None:
     for pair, one, other in zip(pairs, first, second, strict=True):
         costs = [math.fsum(token.bits for token in model.score(line)) for line in (one, other)]
         assert [pair.first, pair.second] == pytest.approx(costs)
-        assert pair.lower == "first" if costs[0] < costs[1] else "second"
+        assert pair.lower == ("first" if costs[0] < costs[1] else "second")
 
 
 def test_what_the_model_cannot_tell_apart_is_a_tie() -> None:

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prpn.pretrained import load
 from prpn.training.penalty import penalty
 
 from .tiny import metrics, recipe, run, write_text
@@ -37,10 +38,20 @@ def test_without_penalties_nothing_is_added() -> None:
     assert penalty(torch.ones(3, 2, 4), None, recipe().training) == 0.0
 
 
-def test_the_penalty_quiets_the_states_and_is_not_shown(tmp_path: Path) -> None:
+def test_penalties_quiet_the_states_and_are_not_shown(tmp_path: Path) -> None:
     text = write_text(tmp_path / "text.txt")
-    run(tmp_path / "free", text)
-    run(tmp_path / "punished", text, "training.activity_penalty=1000")
-    free, punished = (metrics(tmp_path / name)[-1]["training_loss"] for name in ("free", "punished"))
-    assert free != punished
-    assert punished < 2 * math.log(16)  # the words alone: a thousand times the squares would be far more
+    squares, changes = {}, {}
+    for name, assignments in {
+        "free": (),
+        "small": ("training.activity_penalty=1000",),
+        "slow": ("training.change_penalty=1000",),
+    }.items():
+        run(tmp_path / name, text, *assignments)
+        assert metrics(tmp_path / name)[-1]["training_loss"] < 2 * math.log(16)  # of the words alone
+        model = load(tmp_path / name)
+        ids = model.encode_file(str(text)).ids.astype(int)
+        with torch.no_grad():
+            hidden = model.network(torch.from_numpy(ids)[:, None]).hidden
+        squares[name], changes[name] = hidden.square().mean(), hidden.diff(dim=0).square().mean()
+    assert squares["small"] < 0.8 * squares["free"]
+    assert changes["slow"] < 0.8 * changes["free"]

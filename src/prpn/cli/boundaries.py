@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -28,10 +29,11 @@ def boundaries(
 
     - **area**: how often the distance at the end of a word (before a space or line end), or at its beginning (after
       one), is larger than one inside a word; 0.5 by chance, 1 if the distances know all words
-    - **letters that stop**: the share of letters that reach back to the last space and no further, with hard gates
+    - **letters that stop**: the share of letters that reach back no further than the last space, with hard gates
+    - **letters at the space**: the share of letters that reach back to it; the others that stop do so within their word
     - **spaces that go on**: the share of spaces that reach back beyond the space before
 
-    Beside the last two stand the same shares with the distances in random order. The text is read as one stream.
+    Beside the last three stand the same shares with the distances in random order. The text is read as one stream.
 
     Example: `prpn boundaries test.txt --model runs/mine --out distances.svg`
     """
@@ -47,6 +49,8 @@ def boundaries(
     from prpn.text.tokenizer import SPACE
     from prpn.text.vocabulary import END
 
+    if out is not None and out.suffix != ".svg":
+        raise ConfigError(f"--out {out}: the picture is an SVG, so its name must end in .svg")
     parser = Parser.load(model)
     if not parser.tokenizer.by_character:
         raise ConfigError(f"{model} is a model of words: give one of characters, such as quick-char makes")
@@ -59,7 +63,9 @@ def boundaries(
         ends = np.cumsum([len(line) for line in read])
         drawn = [
             (line[:LONGEST], parser.activated(scores[end - len(line) : end])[:LONGEST].tolist())
-            for line, end in islice(((line, end) for line, end in zip(read, ends, strict=True) if line), lines)
+            for line, end in islice(
+                ((line, end) for line, end in zip(read, ends, strict=True) if line), min(lines, sys.maxsize)
+            )
         ]
         drawn = [(["↵" if token == END else token for token in line], values) for line, values in drawn]
         try:
@@ -72,7 +78,10 @@ def boundaries(
         return
     print(f"area, end of word        {found.end:.4f}   (0.5 by chance)")
     print(f"area, beginning of word  {found.begin:.4f}   (0.5 by chance)")
-    for name, key in (("letters that stop", "letters_stop"), ("spaces that go on", "spaces_go_on")):
-        now, control = getattr(found.reaches, key), getattr(found.shuffled, key)
+    for name, now, control in (
+        ("letters that stop", found.reaches.letters_stop, found.shuffled.letters_stop),
+        ("letters at the space", found.reaches.letters_at_space, found.shuffled.letters_at_space),
+        ("spaces that go on", found.reaches.spaces_go_on, found.shuffled.spaces_go_on),
+    ):
         print(f"{name:<24} {now:.2%}   (in random order {control:.2%})")
     print(f"words                    {found.words:,} in {len(tokens):,} characters")

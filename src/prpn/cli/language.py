@@ -98,7 +98,9 @@ def generate(
         int | None, typer.Option(metavar="K", help="Draw from the K most probable tokens (default: from all).")
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="The same seed draws the same text.")] = None,
-    unknown: Annotated[bool, typer.Option("--unknown", help="Let `<unk>` be drawn, too.")] = False,
+    unknown: Annotated[
+        bool, typer.Option("--unknown", help="Let `<unk>` and classes of unknown words be drawn, too.")
+    ] = False,
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
@@ -106,7 +108,8 @@ def generate(
 
     It begins after a sentence end, reads the prompt, and goes on token by token with its state carried. Words are
     joined by spaces, characters by nothing; `</s>` ends a line. Nothing else is done to undo the tokeniser: punctuation
-    keeps its spaces. `<unk>` is left out unless --unknown; the other tokens share its probability.
+    keeps its spaces. `<unk>` and classes of unknown words are left out unless --unknown; the other tokens share their
+    probability.
 
     Example: `prpn generate --prompt "the old man" --temperature 0.7 --seed 1`
     """
@@ -123,7 +126,7 @@ def generate(
     tokenizer = Tokenizer(trained.recipe.text)
     drawn = trained.continuation(prompt, tokens, sampling)
     if foreign := [token for token in prompt_tokens(prompt, tokenizer) if token not in trained.vocabulary]:
-        print(f"prpn: read as <unk>: {' '.join(foreign)}", file=sys.stderr)
+        print(f"prpn: unknown words: {' '.join(foreign)}", file=sys.stderr)
     if as_json:
         chosen = list(drawn)
         text = prompt + "".join(written(chosen, tokenizer, prompt))

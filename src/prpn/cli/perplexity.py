@@ -43,7 +43,7 @@ def perplexity(
 
     The text is read as one stream with the state carried from its first token to its last; a model that was trained
     sentence by sentence reads it so. Every token and every line end is counted once. Words the model does not know are
-    scored as `<unk>` and counted. Bits per character count the tokenised text, spaces and line ends included.
+    scored as `<unk>`, or as their class of unknown words such as `<unk::ing>` if it has classes, and counted. Bits per character count the tokenised text, spaces and line ends included.
 
     **A cache** makes words likely again that followed similar contexts among the last few hundred tokens. Tune it once
     on validation text, never on the text to be reported; it is saved as `cache.json` in the model folder:
@@ -51,8 +51,8 @@ def perplexity(
     - `prpn perplexity valid.txt --model runs/mine --cache --tune`
     - `prpn perplexity test.txt --model runs/mine --cache`
 
-    **Surprisal**, with --per-token: a line a token, tab-separated: line number, token, bits, and the token again or
-    `<unk>` where the model does not know it. The last token of a line is `</s>`, the line's end.
+    **Surprisal**, with --per-token: a line a token, tab-separated: line number, token, bits, and the token again or,
+    where the model does not know it, `<unk>` or its class. The last token of a line is `</s>`, the line's end.
 
     **Minimal pairs**, with --against: every line is read by itself, after a sentence end. A row a pair: line number,
     bits of the first and of the second line, and which is lower; then the share of pairs in which the first is. Lines
@@ -167,7 +167,9 @@ def _print_summary(
     print(f"perplexity          {together.perplexity:.2f}")
     print(f"bits per character  {together.bits_per_character:.4f}")
     print(f"tokens              {together.tokens:,} ({how})")
-    print(f"unknown             {together.unknown:,} ({together.unknown / together.tokens:.2%}, scored as <unk>)")
+    print(
+        f"unknown             {together.unknown:,} ({together.unknown / together.tokens:.2%}, scored as <unk> or a class of it)"
+    )
     if cache is not None:
         print(f"without the cache   {alone.perplexity:.2f}, {alone.bits_per_character:.4f} bits per character")
         print(f"cache               {cache.size:,} tokens, theta {cache.theta:.4g}, lambda {cache.weight:.4g}")
@@ -194,4 +196,4 @@ def _compare(trained: Model, file: str, against: str, tokenized: bool, as_json: 
         f"\nfirst more probable   {result.first:,} of {result.pairs:,} pairs ({result.share:.2%}), ties {result.ties:,}"
     )
     print(f"mean difference       {result.mean_difference:.4f} bits (second less first)")
-    print(f"with unknown words    {result.with_unknown:,} pairs (scored as <unk>)")
+    print(f"with unknown words    {result.with_unknown:,} pairs (scored as <unk> or a class of it)")

@@ -5,8 +5,10 @@
 
     end    = P(d at the end of a word > d inside a word), ties counted half: the area under the curve, 1/2 by chance
     begin  = P(d at the beginning of a word > d inside a word)
-    letters_stop  = share of letters that reach back to the last space and no further
-    spaces_go_on  = share of spaces that reach back beyond the space before them
+    letters_stop      = share of letters that reach back no further than the last space
+    letters_at_space  = share of letters that reach back to the last space and no further; the others that stop do so
+                        within their own word
+    spaces_go_on      = share of spaces that reach back beyond the space before them
 
 With hard gates (τ = ∞) x_t reaches back to the last i < t with d_i > d_t, and never further than the memory. The same
 shares with the distances in random order say what boundaries in no particular place would give.
@@ -33,6 +35,7 @@ class Reaches:
     """How far back letters and spaces reach."""
 
     letters_stop: float
+    letters_at_space: float
     spaces_go_on: float
 
 
@@ -56,8 +59,8 @@ def boundaries(is_space: Flags, distances: Floats, memory_slots: int) -> Boundar
     """Measure the distances (T,) of a text, of which `is_space` (T,) says what is a space or line end."""
     before = np.concatenate([[True], is_space[:-1]])
     ends, begins, inside = is_space & ~before, ~is_space & before, ~is_space & ~before
-    if not ends.any() or not inside.any():
-        raise InputError("the text", "no word of two letters with a space after it", "give running text")
+    if ends.sum() < 2 or not inside.any():
+        raise InputError("the text", "no two words with spaces after them and two letters", "give running text")
     shuffled = np.random.default_rng(SHUFFLE_SEED).permutation(distances)
     return Boundaries(
         end=area_under_curve(distances[ends], distances[inside]),
@@ -83,5 +86,5 @@ def _reaches(is_space: Flags, distances: Floats, memory_slots: int) -> Reaches:
     last_space = np.concatenate([[-1], np.maximum.accumulate(spaces)[:-1]])  # before each position
     after_one = last_space >= 0
     letters, others = ~is_space & after_one, is_space & after_one
-    stop, go_on = starts >= last_space, starts < last_space
-    return Reaches(*(float(values.mean()) if len(values) else np.nan for values in (stop[letters], go_on[others])))
+    shares = (starts >= last_space)[letters], (starts == last_space)[letters], (starts < last_space)[others]
+    return Reaches(*(float(share.mean()) for share in shares))

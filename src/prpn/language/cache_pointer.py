@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 
 import numpy as np
 import torch
@@ -77,17 +77,15 @@ def tune(readings: Iterable[Reading], sizes: Sequence[int] = SIZES, thetas: Sequ
     if thetas is None:
         scale = float(first.features.double().square().sum(1).mean()) or 1.0
         thetas = [sharpness / scale for sharpness in SHARPNESS]
-    collected = list(with_cache(chain([first], blocks), sizes, thetas))
-    alone = np.concatenate([block for block, _ in collected])
-    cached = np.concatenate([block for _, block in collected], axis=2)  # (Θ, S, T)
+    by_model, by_cache = zip(*with_cache(chain([first], blocks), sizes, thetas), strict=True)
+    alone = np.concatenate(by_model)
     best = None
-    for theta, of_theta in zip(thetas, cached, strict=True):
-        for size, values in zip(sizes, of_theta, strict=True):
-            others = values.astype(np.float64)
-            weight = best_weight(alone, others)
-            loss = -float(mixed(alone, others, weight).mean())
-            if best is None or loss < best.loss:
-                best = Tuned(CachePointer(size, theta, weight), -float(alone.mean()), loss)
+    for (i, theta), (j, size) in product(enumerate(thetas), enumerate(sizes)):
+        cached = np.concatenate([block[i, j] for block in by_cache]).astype(np.float64)
+        weight = best_weight(alone, cached)
+        loss = -float(mixed(alone, cached, weight).mean())
+        if best is None or loss < best.loss:
+            best = Tuned(CachePointer(size, theta, weight), -float(alone.mean()), loss)
     assert best is not None
     return best
 

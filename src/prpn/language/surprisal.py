@@ -34,7 +34,7 @@ class ScoredToken(NamedTuple):
     """As the model's tokenizer writes it; the last of a line is `</s>`."""
     bits: float
     scored_as: str
-    """The token itself, or `<unk>` where the model does not know it."""
+    """The token itself; `<unk>` or a class of it where the model does not know it."""
     bits_without_cache: float
     """The same as `bits` unless a cache was used."""
 
