@@ -43,7 +43,8 @@ def perplexity(
 
     The text is read as one stream with the state carried from its first token to its last; a model that was trained
     sentence by sentence reads it so. Every token and every line end is counted once. Words the model does not know are
-    scored as `<unk>`, or as their class of unknown words such as `<unk::ing>` if it has classes, and counted. Bits per character count the tokenised text, spaces and line ends included.
+    scored as `<unk>`, or as their class of unknown words such as `<unk::ing>` if it has classes, and counted. Bits per
+    character count the tokenised text, spaces and line ends included.
 
     **A cache** makes words likely again that followed similar contexts among the last few hundred tokens. Tune it once
     on validation text, never on the text to be reported; it is saved as `cache.json` in the model folder:
@@ -167,9 +168,8 @@ def _print_summary(
     print(f"perplexity          {together.perplexity:.2f}")
     print(f"bits per character  {together.bits_per_character:.4f}")
     print(f"tokens              {together.tokens:,} ({how})")
-    print(
-        f"unknown             {together.unknown:,} ({together.unknown / together.tokens:.2%}, scored as <unk> or a class of it)"
-    )
+    share = together.unknown / together.tokens
+    print(f"unknown             {together.unknown:,} ({share:.2%}, scored as <unk> or a class of it)")
     if cache is not None:
         print(f"without the cache   {alone.perplexity:.2f}, {alone.bits_per_character:.4f} bits per character")
         print(f"cache               {cache.size:,} tokens, theta {cache.theta:.4g}, lambda {cache.weight:.4g}")
