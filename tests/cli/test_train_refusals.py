@@ -33,6 +33,10 @@ def test_missing_validation_text(failing: Callable[..., Result], tmp_path: Path)
     assert_refused(failing("--valid", tmp_path / "nowhere.txt"), 1, "nowhere.txt: no such file")
 
 
+def test_standard_input_is_both_texts(failing: Callable[..., Result]) -> None:
+    assert_refused(failing("--valid", "-", text="-"), 1, "standard input: can be read only once")
+
+
 @pytest.mark.parametrize(
     ("content", "fragments"),
     [

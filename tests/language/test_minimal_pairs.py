@@ -71,5 +71,5 @@ def test_refusals(one: bytes, other: bytes, message: str, tmp_path: Path) -> Non
 
 
 def test_standard_input_is_one_side_only() -> None:
-    with pytest.raises(InputError, match="cannot be both sides"):
+    with pytest.raises(InputError, match="can be read only once"):
         read_sides(["-", "-"], Tokenizer(model_of().recipe.text))

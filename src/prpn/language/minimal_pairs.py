@@ -21,7 +21,7 @@ from prpn.errors import InputError
 from prpn.model import PRPN
 from prpn.model.layers import place_rows
 from prpn.text.batches import sentence_batch
-from prpn.text.files import LineError, place_of, read_lines
+from prpn.text.files import LineError, place_of, read_lines, refuse_standard_input_twice
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import END, Vocabulary
 from prpn.training.evaluate import readings
@@ -72,8 +72,7 @@ class Comparison:
 
 def read_sides(paths: Sequence[str], tokenizer: Tokenizer) -> list[list[list[str]]]:
     """The tokens of every line of two files, each line closed; refuses files that are not line by line a pair."""
-    if all(place_of(path) == place_of("-") for path in paths):
-        raise InputError("standard input", "cannot be both sides of a comparison", "name a file for one of them")
+    refuse_standard_input_twice(paths)
     first, second = sides = [[_sentence(path, *line, tokenizer) for line in read_lines(path)] for path in paths]
     if len(first) != len(second):
         cause = f"{len(first):,} lines, but {place_of(paths[1])} has {len(second):,}"

@@ -16,7 +16,7 @@ import io
 import lzma
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby, islice
 from pathlib import Path
@@ -46,6 +46,12 @@ class LineError(InputError):
 def place_of(path: str | Path) -> str:
     """How messages call the input."""
     return "standard input" if str(path) == STANDARD_INPUT else str(path)
+
+
+def refuse_standard_input_twice(paths: Iterable[str | Path]) -> None:
+    """What was read from it is gone."""
+    if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
+        raise InputError("standard input", "can be read only once", "name a file for all but one")
 
 
 def read_pieces(

@@ -15,7 +15,7 @@ from prpn.errors import ConfigError, InputError
 from prpn.text.batches import SentenceBatches, StreamBatches
 from prpn.text.cache import default_cache, rereadable
 from prpn.text.corpus import Corpus, Progress, count_tokens, encode
-from prpn.text.files import read_blocks
+from prpn.text.files import STANDARD_INPUT, read_blocks, refuse_standard_input_twice
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 
@@ -46,7 +46,8 @@ def prepare(
         raise ConfigError("no text to train on; give --text FILE (one sentence a line)")
     paths: Sequence[str | Path] = list(texts) or [embedded_corpus(config.corpus)]
     tokenizer = Tokenizer(config, tokenized)
-    if validation not in (None, "-"):
+    refuse_standard_input_twice([*paths, *([] if validation is None else [validation])])
+    if validation not in (None, STANDARD_INPUT):
         next(read_blocks(validation), None)  # a missing file is better noticed before the long one is read
     with rereadable(paths, cache) as files:
         if vocabulary is None:
