@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prpn.config import Recipe, read_saved_recipe
-from prpn.embedded import DEFAULT, model_folder
+from prpn.embedded import model_folder
 from prpn.errors import ConfigError, InputError
 from prpn.language.cache_pointer import CachePointer
 from prpn.language.generation import Sampling, generate, prompt_tokens, written
@@ -40,7 +40,7 @@ from prpn.training.checkpoint import arrays_of, load_weights, read_tensors
 from prpn.training.evaluate import LanguageScore, score
 from prpn.trees import Builder, Tree
 from prpn.trees.cleaning import Cleaning, load_treebank
-from prpn.trees.evaluation import Evaluation, evaluate_parsers
+from prpn.trees.evaluation import Evaluation, common_builder, evaluate_parsers
 from prpn.trees.protocols import protocols_named
 
 
@@ -147,7 +147,7 @@ class Model:
         return scored_tokens(self.network, self.vocabulary, self.recipe.training, lines, cache)
 
 
-def load(model: str | Path = DEFAULT) -> Model:
+def load(model: str | Path | None = None) -> Model:
     """Read a model folder, or a model that comes with the package, by its name: `english` if none is given."""
     folder = model_folder(model)
     distilled = (folder / DISTILLED).is_file()
@@ -166,7 +166,7 @@ def evaluate(
     treebank: str | Path | Sequence[str | Path],
     *,
     builder: Builder | None = None,
-    protocols: Sequence[str] = (),
+    protocols: str | Sequence[str] = (),
     maximum_words: int | None = None,
 ) -> Evaluation:
     """Score models on a treebank: every protocol unless some are named, beside every baseline.
@@ -177,5 +177,7 @@ def evaluate(
     parsers = [each.parser if isinstance(each, Model) else each for each in models]
     names = ["model"] if len(parsers) == 1 else [f"model {i}" for i in range(1, len(parsers) + 1)]
     paths = [treebank] if isinstance(treebank, str | Path) else treebank
+    by_name, chosen = dict(zip(names, parsers, strict=True)), [protocols] if isinstance(protocols, str) else protocols
+    through = builder or common_builder(by_name)
     loaded = load_treebank(paths, Cleaning(maximum=maximum_words))
-    return evaluate_parsers(loaded, dict(zip(names, parsers, strict=True)), protocols_named(protocols), builder)
+    return evaluate_parsers(loaded, by_name, protocols_named(chosen), through)

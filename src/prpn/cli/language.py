@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from prpn.cli.options import EMBEDDED, Device, Json, SomeModel, Tokenized, app, print_json
+from prpn.cli.options import A_MODEL, EMBEDDED, Device, Json, SomeModel, Tokenized, app, print_json
 
 _MARKER = re.compile(r"<!--.*?-->\n")
 """What on a card is not meant for its readers."""
@@ -141,7 +141,7 @@ def generate(
 
 @app.command()
 def info(
-    model: Annotated[Path, typer.Argument(help="A model folder, or an embedded model's name.")] = EMBEDDED,
+    model: Annotated[Path, typer.Argument(show_default=False, help=A_MODEL)] = EMBEDDED,
     as_json: Json = False,
 ) -> None:
     """Tell what a model is, what it was trained on, its numbers, and which kernels are in use."""

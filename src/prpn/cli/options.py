@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from prpn.embedded import DEFAULT
+from prpn.embedded import DEFAULT, model_folder
 
 VERBS = (
     "train", "parse", "words", "evaluate", "score", "judge", "average", "distill", "pack", "perplexity", "generate",
@@ -44,10 +44,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 Tokenized = Annotated[bool, typer.Option("--tokenized", help="The text is split already: split at spaces only.")]
 Device = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, mps, …")]
 OwnModel = Annotated[Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
-SomeModel = Annotated[
-    Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it, or an embedded model's name.")
-]
-EMBEDDED = Path(DEFAULT)
+A_MODEL = f"A model folder, as `prpn train` makes it, or an embedded model's name (default: {DEFAULT})."
+SomeModel = Annotated[Path, typer.Option("--model", "-m", show_default=False, help=A_MODEL)]
+EMBEDDED = model_folder()
 """The model that is used where none is named."""
 
 

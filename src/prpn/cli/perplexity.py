@@ -69,7 +69,7 @@ def perplexity(
     _refuse_what_does_not_go_together(cache, tune, per_token, against)
     folder = model_folder(model)
     if tune and is_embedded(folder):
-        raise ConfigError(f"{model} comes with the package, which stays as it is: tune a copy of {folder}")
+        raise ConfigError(f"{folder.name} comes with the package, which stays as it is: tune a copy of {folder}")
     trained = load(folder)
     trained.network.to(usable_device(device))
     if against is not None:

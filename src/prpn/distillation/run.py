@@ -29,10 +29,13 @@ from prpn.provenance import command, commit
 from prpn.report.progress import counting
 from prpn.text.atomic import replacing
 from prpn.text.batches import alike_in_length
+from prpn.text.files import STANDARD_INPUT
 from prpn.training.checkpoint import write_tensors
 from prpn.training.record import machine
 from prpn.trees.from_distances import LEANING, build
 
+LEFT_BEHIND = frozenset(["vocabulary.json", WEIGHTS, DISTILLED, "record.json"])
+"""What is in a folder whose distillation was killed."""
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Of scores, targets and mask, (B, T) each."""
 
@@ -82,11 +85,13 @@ def distill(
         if not parser.scale:
             cause = "the spread of its distances was not measured"
             raise InputError(parser.place, cause, "finish its training with --resume, with more held-out text")
+        parser.require_words()
     for text in texts:
+        if text != STANDARD_INPUT and not Path(text).exists():
+            raise InputError(text, "no such file", "give text with one sentence a line")
         if not Path(text).is_file():
             raise InputError(text, "no file that can be read twice", "give text in a file")
-    if (folder / CONFIG).exists():
-        raise InputError(str(folder), "already holds a model", "choose another --out")
+    _make(folder)
     taught = builder or parsers[0].builder
     own: Builder = taught if taught in LEANING else "unbiased"
     vocabulary = parsers[0].vocabulary
@@ -104,7 +109,6 @@ def distill(
     student, losses = _learned(parsers[0], learned, how, _loss_through(own), "learning trees", quiet)
     agreement = _agreement(student, held_out, how, vocabulary.start, own)
     recipe = parsers[0].recipe
-    folder.mkdir(parents=True, exist_ok=True)
     vocabulary.save(folder / "vocabulary.json")
     outcome = {
         "command": command(),
@@ -127,12 +131,26 @@ def distill(
     scale = 1.0 if own in LEANING else _spread(student, held_out, how, vocabulary.start)
     weights = student.state_dict() | {"parsing.distance_scale": torch.tensor(scale)}
     write_tensors(folder / DISTILLED, weights, {"lookahead": how.lookahead})
-    for name, text in (("record.json", json.dumps(outcome, indent=1) + "\n"), ("README.md", _card(folder, outcome))):
-        with replacing(folder / name) as file:
-            file.write(text.encode())
-    # Last, for it makes the folder a model folder: a distillation that was killed can begin again.
+    with replacing(folder / "record.json") as file:
+        file.write(f"{json.dumps(outcome, indent=1)}\n".encode())
+    # After all else, for it makes the folder a model folder: a distillation that was killed can begin again.
     save_recipe(replace(recipe, model=replace(recipe.model, builder=own)), folder / CONFIG)
+    with replacing(folder / "README.md") as file:
+        file.write(_card(folder, outcome).encode())
     return {"model": str(folder), **outcome}
+
+
+def _make(folder: Path) -> None:
+    """The folder, before hours of work; what a distillation that was killed has left in it is written anew."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = {path.name for path in folder.iterdir()}
+    except OSError as error:
+        raise InputError(str(folder), f"cannot be made ({error.strerror})", "choose another --out") from None
+    if CONFIG in found:
+        raise InputError(str(folder), "already holds a model", "choose another --out")
+    if not all(name in LEFT_BEHIND or name.endswith(".tmp") for name in found):
+        raise InputError(str(folder), "holds other files", "choose another --out")
 
 
 def _learned(

@@ -1,6 +1,6 @@
 """Models that come with the package, each a folder as `prpn train` and `prpn distill` make it, by its name.
 
-a model = a folder that the user has, or the name of a folder here; without either, `DEFAULT`
+a model = a folder that the user has, or the name of a folder here; without either, the folder `DEFAULT` here
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ def embedded_models() -> list[str]:
     return sorted(path.parent.name for path in _home().glob(f"*/{CONFIG}"))
 
 
-def model_folder(model: str | Path = DEFAULT) -> Path:
-    """Where a model is; a folder of the user's comes before a model of the same name here."""
+def model_folder(model: str | Path | None = None) -> Path:
+    """Where a model is; a folder of the user's comes before a model of the same name here, if it is named."""
+    if model is None:
+        return _home() / DEFAULT
     folder = Path(model)
     if (folder / CONFIG).is_file():
         return folder
@@ -42,8 +44,11 @@ def is_embedded(folder: Path) -> bool:
 def held_out_loss(model: str | Path) -> float | None:
     """The loss by which a model's weights were chosen, as the record in its folder has it."""
     record = model_folder(model) / "record.json"
-    values = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
-    return values.get("validation", {}).get("loss")
+    try:
+        loss = json.loads(record.read_bytes())["validation"]["loss"]
+    except (OSError, ValueError, KeyError, TypeError):  # none there, or not one that `prpn train` wrote
+        return None
+    return float(loss)
 
 
 def _home() -> Path:

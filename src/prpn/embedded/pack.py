@@ -14,7 +14,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from prpn.embedded import model_folder
+from prpn.embedded import CONFIG, model_folder
 from prpn.errors import InputError
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
 from prpn.training.checkpoint import read_tensors, write_tensors
@@ -31,11 +31,14 @@ def pack(model: str | Path, out: Path) -> int:
         raise InputError(str(folder), "has no weights", "finish its training with --resume")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(str(out), "is there already", "choose another --out")
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(str(out), f"cannot be made ({error.strerror})", "choose another --out") from None
     for name in weights:
         tensors, header = read_tensors(folder / name)
         write_tensors(out / name, {key: _halved(tensor) for key, tensor in tensors.items()}, header)
-    for path in folder.iterdir():
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == CONFIG):  # which makes it a model folder: last
         if path.is_file() and path.name not in (*weights, *LEFT_OUT):
             shutil.copyfile(path, out / path.name)
     return sum(path.stat().st_size for path in out.iterdir())
