@@ -6,6 +6,7 @@ else. Exit status 0: done, 1: the job failed, 2: wrong use. Whatever needs torch
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -31,9 +32,26 @@ def root(
 
 
 def main() -> None:
-    """Run the command; errors of the input are one line."""
+    """Run the command; errors of the input, and of what is written to, are one line."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # a disk that is full is noticed here, not when nobody listens any more
     except PrpnError as error:
         print(f"prpn: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ConfigError) else 1)
+    except UnicodeEncodeError as error:
+        cause = f"its encoding, {error.encoding}, has no {error.object[error.start]!a}"
+        print(f"prpn: standard output: {cause}; set PYTHONIOENCODING=utf-8", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        _leave_unwritten()
+        print(f"prpn: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _leave_unwritten() -> None:
+    """What standard output did not take, it shall not be given again at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
