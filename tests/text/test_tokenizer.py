@@ -155,3 +155,12 @@ def test_cutting_lines_into_pieces_changes_no_token(
 def test_long_chunks_are_split_like_short_ones() -> None:
     line = "don't," * 50
     assert tokenizer("penn").tokens(line) == ["do", "n't", ","] * 50
+
+
+@given(st.lists(st.sampled_from([*penn.BRACKETS, *penn.BRACKETS.values(), "man"])), st.booleans())
+def test_brackets_of_text_that_is_split_already_are_those_of_text_that_is_not(
+    words: list[str], lowercase: bool
+) -> None:
+    config = TextConfig(tokenizer="penn", lowercase=lowercase)
+    line = " ".join(words)
+    assert Tokenizer(config, tokenized=True).tokens(line) == Tokenizer(config).tokens(line)

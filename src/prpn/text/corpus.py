@@ -32,7 +32,7 @@ from prpn.text.vocabulary import Vocabulary
 Progress = Callable[[int], object]
 """Is told how many more bytes of (decompressed) text have been read."""
 
-_FORMAT = 1
+_FORMAT = 2
 """To be raised whenever the same text and settings give other files."""
 _TOKENS_AT_ONCE = 1 << 16
 _LONGEST = np.iinfo(np.uint16).max

@@ -4,7 +4,8 @@
                 penn         English as in the Penn Treebank (`penn`)
                 characters   the stripped line, every character a token, white space as `_`
                 none         at white space: the text is tokenised already
-    normalise   lowercase    every token but the special ones
+    normalise   brackets     `(` as `-LRB-`, for `penn` alone, which a tree or text that is split already may hold
+                lowercase    every token but the special ones
                 digits       N: each run of digits as one `N`: 1,000 → N,N and 1980s → Ns
                              number: a word that is a number as `N`: 1,000 → N, but 1980s stays
                              Text that has `N` already keeps it, whatever the case.
@@ -49,6 +50,7 @@ class Tokenizer:
         self.config = config
         self.tokenized = tokenized
         self.by_character = config.tokenizer == "characters"
+        self._brackets = penn.BRACKETS if config.tokenizer == "penn" else {}
         self._remembered_tokens = lru_cache(maxsize=_REMEMBERED_CHUNKS)(self._tokens_of_chunk)
 
     def tokens(self, line: str) -> list[str]:
@@ -82,6 +84,7 @@ class Tokenizer:
         """Write a word as the model reads it."""
         if word in _SPELLINGS:
             return _SPELLINGS[word]
+        word = self._brackets.get(word, word)
         digits = self.config.digits
         if digits != "keep" and (word == DIGITS or (digits == "number" and _NUMBER.fullmatch(word))):
             return DIGITS
