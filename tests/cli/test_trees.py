@@ -75,7 +75,9 @@ def test_tokenized_and_builder(prpn: Command, work: Path, tmp_path: Path) -> Non
 
     assert parse("--tokenized").words == ("a,", "b", "c.", "d")
     assert parse().words == ("a", ",", "b", "c", ".", "d")
-    assert parse("--builder", "unbiased").words == parse("--builder", "paper").words
+    builders = ("paper", "left-leaning", "right-leaning")
+    assert parse("--builder", "left-leaning").words == parse().words
+    assert len({parse("--builder", builder) for builder in builders}) > 1
     assert prpn("parse", "-m", work / "model", "--builder", "papr").status == 2
 
 
@@ -166,9 +168,61 @@ def test_evaluate_as_json(prpn: Command, work: Path, gold: Path) -> None:
             assert 0 <= each["low"] <= each["f1"] <= each["high"] <= 100
     assert found["systems"]["upper"]["klein"]["recall"] == 100
     first, second = (str(path) for path in twice[1::2])
-    assert found["systems"][f"./{first}"] == found["systems"][f"./{second}"] == found["systems"]["average"]
+    assert found["systems"][first] == found["systems"][second] == found["systems"]["average"]
     assert found["self_f1"] == 100
     assert found["seeds"]["kim"]["spread"] == 0
+
+
+def test_one_control_must_fit_all_models(prpn: Command, work: Path, gold: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(work / "model", tmp_path / "other"))
+    save_recipe(read_saved_recipe(other / "config.json").override(["model.builder=unbiased"]), other / "config.json")
+    words = ("evaluate", gold, "--json", "-m", work / "model", "-m", other)
+    assert_refused(prpn(*words), 2, "model: paper, other: unbiased", "--builder")
+    found = json.loads(prpn(*words, "--builder", "unbiased").out)
+    assert found["builder"] == "unbiased"
+    assert found["systems"]["model"] == found["systems"]["other"]
+    assert json.loads(prpn("evaluate", gold, "--json", "-m", other).out)["builder"] == "unbiased"
+
+
+def test_a_model_of_characters_has_no_trees_of_words(prpn: Command, work: Path, gold: Path, tmp_path: Path) -> None:
+    model = Path(shutil.copytree(work / "model", tmp_path / "model"))
+    recipe = read_saved_recipe(model / "config.json").override(["text.tokenizer=characters"])
+    save_recipe(recipe, model / "config.json")
+    assert_refused(prpn("evaluate", gold, "-m", model), 2, "is a model of characters")
+    words = ("distill", "-m", work / "model", "-m", model, "--text", work / "text.txt", "--out", tmp_path / "out")
+    assert_refused(prpn(*words), 2, "is a model of characters")
+    words = ("train", "quick-char", "--text", work / "text.txt", "--treebank", gold, "--out", tmp_path / "out")
+    assert_refused(prpn(*words), 2, "--treebank", "characters")
+
+
+def test_a_vocabulary_of_another_model(prpn: Command, work: Path, tmp_path: Path) -> None:
+    model = Path(shutil.copytree(work / "model", tmp_path / "model"))
+    tokens = json.loads((model / "vocabulary.json").read_text())["tokens"]
+    for other in ([*tokens, "more"], tokens[:-1]):
+        (model / "vocabulary.json").write_text(json.dumps({"tokens": other}))
+        assert_refused(prpn("parse", "-m", model, stdin=b"the man\n"), 1, "model", "but the vocabulary holds")
+
+
+def test_standard_input_is_read_once(prpn: Command, gold: Path) -> None:
+    for words in (("average", "-", "-"), ("score", "-", "-"), ("words", "-", "-"), ("score", gold, "-", "./-", "-")):
+        assert prpn(*words, stdin=b"(a (b c))\n").status != 0
+    assert_refused(prpn("average", "-", "-"), 1, "standard input: can be read only once")
+    assert_refused(prpn("words", "-", "-"), 1, "standard input: can be read only once")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("lines", [1, 5000])
+def test_output_that_cannot_be_written(lines: int, work: Path) -> None:
+    command = [sys.executable, "-c", "from prpn.cli import main; main()", "parse", "-m", str(work / "model")]
+    text = b"the old man\n" * lines
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, input=text, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"prpn: standard output: No space left on device\n")
+    narrow = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(command, input="你 好\n".encode(), capture_output=True, env=narrow, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"prpn: standard output: its encoding, latin-1, has no" in done.stderr
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_evaluate_is_words_then_parse_then_score(prpn: Command, work: Path, gold: Path, tmp_path: Path) -> None:

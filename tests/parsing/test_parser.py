@@ -91,20 +91,6 @@ def test_trees_have_the_words_as_written_and_the_model_reads_them_normalised() -
     assert model.parser.words("A b,", tokenized=True) == ["A", "b,"]
 
 
-def test_answers_come_one_by_one_where_that_is_asked() -> None:
-    parser = model_with(ModelConfig(embedding=2, hidden=2), 0).parser
-    taken = []
-
-    def sentences() -> object:
-        for text in ("a b", "c d"):
-            taken.append(text)
-            yield text
-
-    answers = parser.parse_many(sentences(), one_by_one=True)  # type: ignore[arg-type]
-    next(answers)
-    assert taken == ["a b"]
-
-
 def test_a_model_without_parsing_network_says_so() -> None:
     config = ModelConfig(embedding=2, hidden=2, parsing=False)
     with pytest.raises(InputError, match="test: has no parsing network; use a model with"):

@@ -122,6 +122,7 @@ def test_examples_of_both() -> None:
         (NORWEGIAN, "all", "(S (NP Jeg) (VP så (NP $ 5)) * .)", "111111"),
         (NORWEGIAN, "penn", "(S *)", "000010"),
         ("(S (-LRB- -LRB-) (NN a) (-RRB- -RRB-))", "unicode", "(S a)", "010"),
+        ("(S (-LSB- -LSB-) (NN a) (-RCB- -RCB-))", "unicode", "(S a)", "010"),
         ("(S (-LRB- -LRB-) (NN a) (-RRB- -RRB-))", "all", "(S -LRB- a -RRB-)", "111"),
         ("(S (RB *really*) (NP *T*-1) (NN a))", "penn", "(S *really* a)", "11"),
         ("(S (RB *really*) (NP *T*-1) (NN a))", "unicode", "(S a)", "1"),
@@ -287,7 +288,7 @@ def assert_agrees(sentence: Sentence, text_tree: reference.Tree, rule: Rule) -> 
     def keep(word: str, tag: str) -> bool:
         if rule == "penn":
             return reference.keep_penn(tag)
-        return reference.keep_unicode(re.sub("-LRB-|-RRB-", "()", word), tag)
+        return reference.keep_unicode(re.sub("-[LR][RSC]B-", "()", word), tag)
 
     words, constituents = described(reference.clean(text_tree, keep))
     assert list(sentence.tree.words) == words

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prpn.trees import build
-from prpn.trees.cleaning import restrict
-from prpn.trees.punctuation import between_marks, is_mark, is_spoken, split_at_marks, spoken_part
+from prpn.trees.cleaning import is_word, restrict
+from prpn.trees.punctuation import between_marks, is_mark, split_at_marks, spoken_part
 from prpn.trees.reach import distances_of
 from tests.reference.trees import at_marks_first, brackets
 
@@ -24,7 +24,7 @@ from tests.reference.trees import at_marks_first, brackets
     ],
 )  # fmt: skip
 def test_kinds_of_words(word: str, spoken: bool, mark: bool) -> None:
-    assert (is_spoken(word), is_mark(word)) == (spoken, mark)
+    assert (is_word(word), is_mark(word)) == (spoken, mark)
 
 
 def test_words_between_marks() -> None:

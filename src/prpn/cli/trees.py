@@ -129,16 +129,17 @@ def evaluate(
     """
     from prpn.parsing.parser import Parser
     from prpn.report.progress import counting
-    from prpn.trees.evaluation import evaluate_parsers
+    from prpn.trees.evaluation import common_builder, evaluate_parsers
     from prpn.trees.protocols import protocols_named
 
     chosen, folders = protocols_named(protocol or []), model or [EMBEDDED]
     if average and len(folders) < 2:
         raise ConfigError("--average needs two models or more: give --model again")
     parsers = {name: Parser.load(folder) for name, folder in zip(short_names(folders), folders, strict=True)}
+    through = builder or common_builder(parsers)
     loaded = _load(treebank, skip_broken, as_json, keep=keep, maximum=max_words)
     with counting("scoring", None, as_json) as progress:
-        result = evaluate_parsers(loaded, parsers, chosen, builder, with_average=average, progress=progress)
+        result = evaluate_parsers(loaded, parsers, chosen, through, with_average=average, progress=progress)
     _show(result, as_json, treebank, dict(zip(parsers, folders, strict=True)), parsers)
 
 
@@ -161,11 +162,13 @@ def score(
     Example: `prpn score wsj.mrg mine.trees --protocol kim`
     """
     from prpn.report.progress import counting
+    from prpn.text.files import refuse_standard_input_twice
     from prpn.trees.evaluation import System
     from prpn.trees.evaluation import evaluate as run
     from prpn.trees.predicted import read_predictions
     from prpn.trees.protocols import protocols_named
 
+    refuse_standard_input_twice([gold, *predicted])
     chosen = protocols_named(protocol or [])
     loaded = _load([gold], skip_broken, as_json, keep=keep, maximum=max_words)
     systems = []
@@ -196,8 +199,8 @@ def average(
     from prpn.trees.average import average as consensus
     from prpn.trees.predicted import read_side_by_side
 
-    if weight and (len(weight) != len(file) or not all(0 <= w < float("inf") for w in weight)):
-        raise ConfigError(f"{len(weight)} weights for {len(file)} files: give one for each, 0 or more")
+    if weight and len(weight) != len(file):
+        raise ConfigError(f"{len(weight)} weights for {len(file)} files: give one for each")
     with counting("averaging", None, quiet=sys.stdout.isatty()) as progress:
         for trees in read_side_by_side(file):
             tree = consensus(trees, weight or None)
@@ -215,7 +218,8 @@ def short_names(paths: list[Path]) -> list[str]:
         raise ConfigError(f"{twice[0]} is given twice: one system cannot be compared with itself")
     short = [path.name or str(path) for path in paths]
     taken = [*short, *baselines("paper"), AVERAGE]
-    return [name if taken.count(name) == 1 else f"./{path}" for name, path in zip(short, paths, strict=True)]
+    long = [str(path) if path.is_absolute() else f"./{path}" for path in paths]
+    return [name if taken.count(name) == 1 else whole for name, whole in zip(short, long, strict=True)]
 
 
 def _load(paths: list[str], skip_broken: bool, quiet: bool = False, **cleaning: Any) -> Treebank:

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from prpn.config import Builder, Recipe, read_saved_recipe
-from prpn.embedded import DEFAULT, model_folder
-from prpn.errors import InputError
+from prpn.embedded import model_folder
+from prpn.errors import ConfigError, InputError
 from prpn.parsing.folded import Array, Folded
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
@@ -70,9 +70,12 @@ class Parser:
             self.network = Folded(weights, vocabulary.start, lookahead)
         except KeyError as error:
             raise InputError(place, f"no {error.args[0]} among the weights", "is this a model folder?") from None
+        if (rows := len(weights["embedding.weight"])) != len(vocabulary):
+            cause = f"has weights for {rows:,} tokens, but the vocabulary holds {len(vocabulary):,}"
+            raise InputError(self.place, cause, "take weights and vocabulary of the same model")
 
     @classmethod
-    def load(cls, model: str | Path = DEFAULT) -> Parser:
+    def load(cls, model: str | Path | None = None) -> Parser:
         """Read what parsing needs of a model: the distilled parsing network, or else the model's own."""
         folder = model_folder(model)
         recipe, distilled = read_saved_recipe(folder / "config.json"), folder / DISTILLED
@@ -98,6 +101,11 @@ class Parser:
         other = copy(self)
         other.recipe = replace(self.recipe, model=replace(self.recipe.model, builder=builder))
         return other
+
+    def require_words(self) -> None:
+        """Refuse a model of characters: to it every word of a tree is unknown."""
+        if self.tokenizer.by_character:
+            raise ConfigError(f"{self.place} is a model of characters: give one of words")
 
     def tokenizer_for(self, tokenized: bool) -> Tokenizer:
         """The model's tokenizer, or one for text that is split already."""
@@ -152,15 +160,14 @@ class Parser:
         builder: Builder | None = None,
         *,
         tokenized: bool = False,
-        one_by_one: bool = False,
     ) -> Iterator[Parsed]:
-        """Parse any number of sentences in bounded memory, in order; `one_by_one` answers each at once."""
+        """Parse any number of sentences in bounded memory, in order."""
         waiting: list[list[str]] = []
         size = 0
         for sentence in sentences:
             waiting.append(self.words(sentence, tokenized))
             size += len(waiting[-1]) + 1
-            if size >= BLOCK or one_by_one:
+            if size >= BLOCK:
                 yield from self.parse_words(waiting, builder)
                 waiting, size = [], 0
         if waiting:

@@ -18,8 +18,7 @@ from prpn.reproduction.files import FoundFile
 from prpn.text.atomic import replacing
 from prpn.text.files import read_lines
 from prpn.text.tokenizer import Tokenizer
-from prpn.trees.cleaning import Cleaning, Treebank, load_treebank
-from prpn.trees.punctuation import is_spoken
+from prpn.trees.cleaning import Cleaning, Treebank, is_word, load_treebank
 
 
 def names_of(files: Mapping[Role, FoundFile], role: Role) -> list[str]:
@@ -56,7 +55,7 @@ def texts_of(
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file, counting(f"writing {path.name}", None, quiet) as progress:
             for line in lines_of(files, role):
-                words = [word for word in tokenizer.words(line) if system.punctuation or is_spoken(word)]
+                words = [word for word in tokenizer.words(line) if system.punctuation or is_word(word)]
                 file.write((" ".join(words) + "\n").encode())
                 progress(1)
     return [str(path)]

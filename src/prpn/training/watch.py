@@ -22,6 +22,8 @@ class TreebankWatch:
     def __init__(self, paths: Sequence[str | Path], recipe: Recipe, vocabulary: Vocabulary) -> None:
         if not recipe.model.parsing:
             raise ConfigError("--treebank: this recipe has no parsing network, so no trees to watch")
+        if recipe.text.tokenizer == "characters":
+            raise ConfigError("--treebank: a model of characters knows no word of a tree; leave it out")
         self.recipe, self.vocabulary = recipe, vocabulary
         golds = [sentence.tree for sentence in load_treebank(paths).counted()]
         self.protocols = protocols_named(["released", "kim"])

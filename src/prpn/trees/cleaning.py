@@ -26,6 +26,7 @@ from typing import Literal
 from prpn.config import TextConfig
 from prpn.errors import ConfigError, InputError
 from prpn.text.files import place_of
+from prpn.text.penn import BRACKETS
 from prpn.text.tokenizer import Tokenizer
 from prpn.trees.brackets import Constituent
 from prpn.trees.penn_tags import EMPTY_TAG, PENN_TAGS, PENN_WORD_TAGS, category
@@ -126,8 +127,8 @@ def is_empty(word: str, tag: str | None) -> bool:
 
 
 def is_word(word: str) -> bool:
-    """Tell whether anything but punctuation and symbols is in it."""
-    return any(unicodedata.category(letter)[0] not in "PS" for letter in word)
+    """Tell whether anything but punctuation and symbols is in it; brackets may be written as in the Penn Treebank."""
+    return word not in BRACKETS.values() and any(unicodedata.category(letter)[0] not in "PS" for letter in word)
 
 
 def restrict(tree: Tree, keep: Sequence[bool]) -> Tree:

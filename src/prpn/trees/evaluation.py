@@ -7,7 +7,7 @@ treebank ── cleaned words ──> systems: baselines, models, their average 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
@@ -159,6 +159,8 @@ def evaluate_parsers(
     if with_average and not parsers:
         raise ConfigError("no model to average: give one or more")
     sentences = [gold.words for gold in gold_trees(treebank, protocols)]
+    for parser in parsers.values():
+        parser.require_words()
     used = {name: builder or parser.builder for name, parser in parsers.items()}
     systems, diagnoses = [], {}
     for name, parser in parsers.items():
@@ -176,6 +178,17 @@ def evaluate_parsers(
     result = evaluate(treebank, systems, protocols, builder or builders[0], progress)
     result.diagnoses = diagnoses
     return result
+
+
+def common_builder(parsers: Mapping[str, Parser]) -> Builder | None:
+    """The builder of all these models, so that one control fits all of them; None without models."""
+    builders = {name: parser.builder for name, parser in parsers.items()}
+    if len(set(builders.values())) > 1:
+        own = ", ".join(f"{name}: {builder}" for name, builder in builders.items())
+        raise ConfigError(
+            f"the models build trees in ways of their own ({own}): give --builder, or one model at a time"
+        )
+    return next(iter(builders.values()), None)
 
 
 def gold_trees(treebank: Treebank, protocols: Sequence[Protocol]) -> list[Tree]:

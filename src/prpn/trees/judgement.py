@@ -21,11 +21,12 @@ import numpy as np
 
 from prpn.baselines.trees import left, random_distances, right
 from prpn.config import Builder
-from prpn.errors import ConfigError, InputError
+from prpn.errors import InputError
 from prpn.parsing.parser import Parser
+from prpn.trees.cleaning import is_word
 from prpn.trees.evaluation import DRAWS
 from prpn.trees.from_distances import LEANING
-from prpn.trees.punctuation import between_marks, is_spoken
+from prpn.trees.punctuation import between_marks
 from prpn.trees.tree import Tree
 
 
@@ -58,7 +59,7 @@ def stretched(sentences: Iterable[Sequence[str]]) -> tuple[Stretched, ...]:
     """Those of the sentences, given as words, that have a stretch."""
     found = []
     for words in filter(None, sentences):
-        said = [is_spoken(word) for word in words]
+        said = [is_word(word) for word in words]
         rank = [0, *accumulate(said)]  # how many words are said before each
         spans = {(rank[start], rank[end]) for start, end in between_marks(words).spans()}
         inner = frozenset((start, end) for start, end in spans if 1 < end - start < rank[-1])
@@ -80,8 +81,7 @@ def judge(
 
     Builders that lean are left out where the model's spread of distances was never measured.
     """
-    if parser.tokenizer.by_character:
-        raise ConfigError(f"{parser.place} is a model of characters: give one of words")
+    parser.require_words()
     sentences = stretched(parser.words(line, tokenized) for line in lines)
     if not sentences:
         raise InputError(place, "no part of a sentence is set off by marks", "give text with its commas")

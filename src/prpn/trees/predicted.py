@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from prpn.errors import InputError
-from prpn.text.files import place_of, read_lines
+from prpn.text.files import place_of, read_lines, refuse_standard_input_twice
 from prpn.trees.brackets import TOKEN
 from prpn.trees.cleaning import Sentence, Treebank, restrict, without_tags
 from prpn.trees.tree import Tree
@@ -63,6 +63,7 @@ def distinct(tree: Tree) -> Tree:
 
 def read_side_by_side(paths: Sequence[str | Path]) -> Iterator[tuple[Tree, ...]]:
     """The trees of the same sentences in several files, one a line; a blank line is a tree without words."""
+    refuse_standard_input_twice(paths)
     for placed in zip(*map(_tree_lines, paths), strict=False):
         ended = [path for path, line in zip(paths, placed, strict=True) if line is None]
         if len(ended) == len(paths):

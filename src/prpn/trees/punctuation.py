@@ -29,11 +29,6 @@ _AROUND = frozenset(["Ps", "Pe", "Pi", "Pf", "Pd"])
 """Unicode's opening and closing brackets and quotation marks, and dashes."""
 
 
-def is_spoken(word: str) -> bool:
-    """Whether it is more than punctuation and symbols; brackets may be written as in the Penn Treebank."""
-    return is_word(word) and word not in BRACKETS.values()
-
-
 def is_mark(word: str) -> bool:
     """Whether it sets off what stands before it from what follows."""
     if word in QUOTES or word in BRACKETS.values():
@@ -67,7 +62,7 @@ def spoken_part(words: Sequence[str], heights: NDArray[np.float64]) -> tuple[lis
 
     What lies between two of them falls away: the smallest constituent with both is the highest with two neighbours.
     """
-    kept = np.flatnonzero([is_spoken(word) for word in words])
+    kept = np.flatnonzero([is_word(word) for word in words])
     if not len(kept):
         return [], heights[:0]
     after_last = np.concatenate([[0], kept[:-1] + 1])

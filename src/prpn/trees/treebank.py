@@ -34,7 +34,14 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 from prpn.errors import InputError
-from prpn.text.files import STANDARD_INPUT, LineError, place_of, read_blocks, read_lines
+from prpn.text.files import (
+    STANDARD_INPUT,
+    LineError,
+    place_of,
+    read_blocks,
+    read_lines,
+    refuse_standard_input_twice,
+)
 from prpn.trees.brackets import TOKEN, assemble
 from prpn.trees.penn_tags import PENN_TAGS, category
 from prpn.trees.tree import Tree
@@ -67,6 +74,7 @@ def read_treebank(
     paths: Sequence[str | Path], on_broken: OnBroken = raise_error, labelled: bool | None = None
 ) -> Iterator[PlacedTree]:
     """Give every tree of the files and folders, in order."""
+    refuse_standard_input_twice(paths)
     texts = chain.from_iterable(map(_texts_of, files_of(paths)))
     sample: list[_Text | InputError] = []
     sampled: list[Sequence[str]] = []
