@@ -152,6 +152,22 @@ def test_dying_half_way_leaves_no_final_file(text: Path, tmp_path: Path, monkeyp
     assert list(cache.iterdir()) == []
 
 
+def test_a_text_that_grows_while_it_is_read_is_not_kept(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = corpus_module.closed_lines
+
+    def grown(*arguments: object) -> Iterator[list[str]]:
+        text.write_text(TEXT + "the man\n")
+        return whole(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(corpus_module, "closed_lines", grown)
+    with pytest.raises(InputError, match=r"text\.txt: changed while it was read; run again"):
+        encode([text], WORDS, VOCABULARY, tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert decoded(encode([text], WORDS, VOCABULARY, tmp_path / "cache")).endswith("the man </s>")
+
+
 def test_standard_input_and_pipes_can_be_counted_and_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(TEXT.encode())))
     with rereadable(["-"], tmp_path) as paths:

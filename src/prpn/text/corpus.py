@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from prpn.errors import InputError
 from prpn.text.atomic import replacing
 from prpn.text.cache import ArrayWriter, rereadable, writable
-from prpn.text.files import place_of, read_blocks, read_pieces
+from prpn.text.files import Observer, place_of, read_blocks, read_pieces
 from prpn.text.lines import closed_lines, token_lengths
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
@@ -107,12 +107,7 @@ def count_tokens(paths: Sequence[str | Path], tokenizer: Tokenizer, progress: Pr
     """Count the tokens of these files. What can be read only once should come through `rereadable` first."""
     counts: Counter[str] = Counter()
     content = hashlib.sha256()
-
-    def observe(block: bytes) -> None:
-        content.update(block)
-        if progress is not None:
-            progress(len(block))
-
+    observe = _hashing(content, progress)
     for tokens in closed_lines((read_pieces(path, observe=observe) for path in paths), tokenizer):
         counts.update(tokens)
     return TokenCounts(counts, content.hexdigest())
@@ -126,24 +121,36 @@ def encode(
     progress: Progress | None = None,
 ) -> Corpus:
     """Give the ids of these files, from the cache if it has them."""
-
-    def observe(block: bytes) -> None:
-        if progress is not None:
-            progress(len(block))
-
     with rereadable(paths, cache) as files:
         checksum, key = _key(files, tokenizer, vocabulary)
         if corpus := _load(cache, key):
             return corpus
+        place, content = ", ".join(map(place_of, paths)), hashlib.sha256()
+        observe = _hashing(content, progress)
         batches = _batched(closed_lines((read_pieces(path, observe=observe) for path in files), tokenizer))
         first = next(batches, None)
         if first is None:
-            raise InputError(", ".join(map(place_of, paths)), "no token in it", "give a text with one sentence a line")
+            raise InputError(place, "no token in it", "give a text with one sentence a line")
+
+        def whole() -> Iterator[list[str]]:
+            yield from chain([first], batches)
+            if content.hexdigest() != checksum:
+                raise InputError(place, "changed while it was read", "run again once nothing writes to it")
+
         with writable(cache):
-            _write(chain([first], batches), tokenizer, vocabulary, cache / key, checksum)
+            _write(whole(), tokenizer, vocabulary, cache / key, checksum)
     if corpus := _load(cache, key):
         return corpus
     raise InputError(str(cache), "the cache changed while it was used", "run again, or set PRPN_CACHE")
+
+
+def _hashing(content: hashlib._Hash, progress: Progress | None) -> Observer:
+    def observe(block: bytes) -> None:
+        content.update(block)
+        if progress is not None:
+            progress(len(block))
+
+    return observe
 
 
 def _key(files: Sequence[str | Path], tokenizer: Tokenizer, vocabulary: Vocabulary) -> tuple[str, str]:
