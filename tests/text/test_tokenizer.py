@@ -67,6 +67,24 @@ def test_penn_looks_no_closer_only_where_that_changes_nothing(pieces: list[str],
     assert penn.split_chunk(chunk, is_last) == closer
 
 
+def split_one_by_one(word: str) -> list[str]:
+    if head := penn._FUSED.get(word.lower()):
+        return [word[:head], word[head:]]
+    if match := re.fullmatch(r"(?i)(.*[^\W_])(n't|'(?:s|m|d|re|ve|ll))", word):
+        return [*split_one_by_one(match[1]), match[2]]
+    return [word]
+
+
+@given(st.lists(st.sampled_from([*penn._FUSED, "n't", "'s", "'RE", "’ve", "'", "n", "t", "a", "_", "ı", "ſ", "9"])))
+def test_penn_splits_contractions_one_by_one_from_the_end(pieces: list[str]) -> None:
+    word = "".join(pieces) or "a"
+    assert penn._split_word(word) == split_one_by_one(word.replace("’", "'"))
+
+
+def test_penn_splits_any_number_of_contractions() -> None:
+    assert tokenizer("penn").tokens("cannot" + "'sn’t" * 2500) == ["can", "not", *["'s", "n't"] * 2500]
+
+
 def test_penn_leaves_text_in_treebank_form_as_it_is() -> None:
     line = "`` I ca n't , '' Mr. Doe 's U.S. -LRB- ex -RRB- dogs ' lawyers said -- at $ 5 ... or 1\\/2 % ."
     assert tokenizer("penn").tokens(line) == line.split()

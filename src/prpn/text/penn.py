@@ -39,7 +39,8 @@ _TOKEN = re.compile(
 )
 _WHOLE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 """Most chunks, and words as they stand: looking no closer saves most of the time."""
-_CONTRACTION = re.compile(r"(?i)(.*[^\W_])(n['’]t|['’](?:s|m|d|re|ve|ll))")
+_CONTRACTION = re.compile(r"(?i)(?<=[^\W_])(?:n't|'(?:s|m|d|re|ve|ll))\Z")
+_LONGEST_CONTRACTION = 3
 _FUSED = {
     "cannot": 3, "gonna": 3, "gotta": 3, "wanna": 3, "gimme": 3, "lemme": 3, "d'ye": 2, "more'n": 4, "'tis": 2,
     "'twas": 2,
@@ -87,11 +88,13 @@ def split_chunk(chunk: str, is_last: bool) -> list[str]:
 
 def _split_word(word: str) -> list[str]:
     word = word.replace("’", "'")
-    if head := _FUSED.get(word.lower()):
-        return [word[:head], word[head:]]
-    if match := _CONTRACTION.fullmatch(word):
-        return [*_split_word(match[1]), match[2]]
-    return [word]
+    end, contractions = len(word), list[str]()
+    while match := _CONTRACTION.search(word, max(0, end - _LONGEST_CONTRACTION), end):
+        end = match.start()
+        contractions.append(match.group())
+    stem = word[:end]
+    head = _FUSED.get(stem.lower(), end)
+    return [part for part in (stem[:head], stem[head:], *reversed(contractions)) if part]
 
 
 def _keeps_period(word: str) -> bool:
