@@ -55,6 +55,18 @@ def test_classes_of_unknown_words_stand_before_the_words_and_take_them_in() -> N
     assert vocabulary.has_classes
 
 
+@pytest.mark.parametrize("unknown_classes", [0, 6])
+def test_classes_that_the_text_itself_holds_are_no_words(unknown_classes: int) -> None:
+    written = {"<unk::ing>": 9, "<unk:capital:xyz>": 9}
+    without, vocabulary = (
+        Vocabulary.build(counts, 5, 0, with_start=False, unknown_classes=unknown_classes)
+        for counts in (RARE, RARE | written)
+    )
+    assert vocabulary == without
+    known = "<unk::ing>" if unknown_classes else "<unk>"
+    assert vocabulary.decode(vocabulary.encode(written)) == [known, "<unk>"]
+
+
 def test_classes_count_towards_the_size() -> None:
     counts = {f"word{letter}": 9 for letter in "abcdefgh"}
     vocabulary = Vocabulary.build(counts, 1, 9, with_start=False, unknown_classes=3)

@@ -52,7 +52,8 @@ class Vocabulary:
     ) -> Vocabulary:
         """Take the special tokens, classes of unknown words, and the most frequent words; `maximum_size` 0: any."""
         special = SPECIAL_TOKENS if with_start else (UNKNOWN, END)
-        words = sorted((word for word in counts if word not in SPECIAL_TOKENS), key=lambda word: (-counts[word], word))
+        own = (word for word in counts if word not in SPECIAL_TOKENS and not is_unknown(word))
+        words = sorted(own, key=lambda word: (-counts[word], word))
         room = max(0, maximum_size - len(special) - unknown_classes) if maximum_size else len(words)
         known = [word for word in words[:room] if counts[word] >= minimum_count]
         rare = {word: counts[word] for word in words[len(known) :]}
