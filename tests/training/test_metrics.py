@@ -1,6 +1,7 @@
 """metrics.jsonl, and TensorBoard where it is installed."""
 
 import json
+import math
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,7 @@ class Board:
         Board.made.append(self)
 
     def add_scalar(self, name: str, value: float, step: int) -> None:
-        self.scalars.append((name, value, step))
+        self.scalars.append((name, float(value), step))
 
     def flush(self) -> None:
         pass
@@ -55,6 +56,24 @@ def test_with_tensorboard(tmp_path: Path, tensorboard: list[Board]) -> None:
     assert board.purge_step == 4
     assert board.scalars == [("step", 4, 4), ("loss", 1.5, 4), ("step", 5, 5), ("loss", 1.25, 5)]
     assert Path(board.folder).parent == tmp_path / "training"
+
+
+def test_figures_of_a_group_are_scalars_of_their_own(tmp_path: Path, tensorboard: list[Board]) -> None:
+    line = {"step": 4, "best": True, "treebank_f1": {"released": 30.5, "kim": 41.0}}
+    metrics = Metrics(tmp_path)
+    metrics.append(line)
+    assert json.loads(metrics.path.read_text()) == line
+    (board,) = tensorboard
+    assert [scalar[:2] for scalar in board.scalars] == [
+        ("step", 4), ("best", 1), ("treebank_f1/released", 30.5), ("treebank_f1/kim", 41.0),
+    ]  # fmt: skip
+
+
+def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path)
+    metrics.append({"step": 4, "loss": math.nan, "perplexity": math.inf, "treebank_f1": {"kim": math.nan}})
+    expected = {"step": 4, "loss": None, "perplexity": None, "treebank_f1": {"kim": None}}
+    assert json.loads(metrics.path.read_text()) == expected
 
 
 def test_nothing_to_cut(tmp_path: Path) -> None:
