@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 
 NATIVE := setup.py $(wildcard src/prpn/kernels/native/*)
 CPP := $(wildcard src/prpn/kernels/native/*.cpp src/prpn/kernels/native/*.h tests/kernels/*.cpp)
-PACKAGE := $(shell find src/prpn -name '*.py') $(NATIVE)
+PACKAGE := setup.py $(shell find src/prpn -type f ! -name '*.so' ! -path '*/__pycache__/*')
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: install demo test test-tiles test-without-compiler sanitize check format bench tables clean

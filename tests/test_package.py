@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,16 @@ def test_unknown_name() -> None:
 
 def test_version_is_that_of_the_project() -> None:
     assert f'version = "{prpn.__version__}"' in (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_every_file_of_the_package_is_one_that_make_builds_it_from() -> None:
+    command = re.search(r"^PACKAGE := .*\$\(shell (find .*)\)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert command is not None
+    words = shlex.split(command[1])
+    found = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
+    built = (".so", ".pyc")
+    files = (path for path in (REPOSITORY / "src" / "prpn").rglob("*") if path.is_file() and path.suffix not in built)
+    assert sorted(found) == sorted(str(path.relative_to(REPOSITORY)) for path in files)
 
 
 # A trained model
