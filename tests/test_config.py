@@ -8,10 +8,11 @@ import math
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from prpn.config import (
+    SECTIONS,
     ModelConfig,
     Recipe,
     TextConfig,
@@ -165,8 +166,8 @@ def test_a_run_without_an_end_is_refused_and_either_budget_is_one() -> None:
         ({"training": {"epoch": 1}}, (r"unknown key training\.epoch", r"did you mean epochs\?")),
         ({"text": {"lower_case": True}}, (r"unknown key text\.lower_case", r"did you mean lowercase\?")),
         ({"text": {"xyzzy": 1}}, (r"unknown key text\.xyzzy", "known: corpus, tokenizer")),
-        ({"modle": {}}, ("tiny", "unknown section modle", r"did you mean model\?")),
-        ({"optimizer": 1}, ("tiny", "unknown section optimizer", "known: name, description, text, model, training")),
+        ({"modle": {}}, ("unknown section modle", r"did you mean model\?")),
+        ({"optimizer": 1}, ("unknown section optimizer", "known: name, description, text, model, training")),
         ({"model": 3}, ("model must be a section", "3")),
         ({"training": [1]}, ("training must be a section", r"\[1\]")),
     ],
@@ -236,6 +237,7 @@ def test_overrides_apply_in_order_and_together() -> None:
         ("model.temperature=true", (r"model\.temperature = True", "a number")),
         ("model.layers=[2]", (r"model\.layers = \[2\]", "whole number")),
         ("training.epochs=0", ("a run needs an end",)),
+        pytest.param("model.hidden=1" + 5000 * "0", ("model.hidden = '1000", "whole number"), id="model.hidden=1000…"),
     ],
 )
 def test_a_wrong_override_is_refused(assignment: str, fragments: tuple[str, ...]) -> None:
@@ -270,7 +272,8 @@ def recipes(draw: st.DrawFn) -> Recipe:
     )
     if training.batching == "sentences":
         text = dataclasses.replace(text, line_ends=True)
-    name = draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=9))
+    name = draw(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=9))
+    assume(name not in (".", ".."))
     return Recipe(name, draw(st.sampled_from(["", "Straße — τ = ∞", 'a "quoted"\nline'])), text, model, training)
 
 
@@ -306,6 +309,40 @@ def test_errors_are_the_users_to_mend() -> None:
     assert issubclass(ConfigError, PrpnError)
     with pytest.raises(dataclasses.FrozenInstanceError):
         RECIPE.model.hidden = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/", "../../esc", "a\\b", "a\0b", 3, ["x"]])
+def test_a_name_that_no_folder_can_have_is_refused(name: Any) -> None:
+    with raises_config_error("name = ", "expected text" if not isinstance(name, str) else "not a path"):
+        recipe_from({"name": name}, "tiny")
+
+
+def test_a_description_is_text() -> None:
+    with raises_config_error(r"description = \['x'\]: expected text"):
+        recipe_from({"description": ["x"]}, "tiny")
+
+
+def numbers_of(expected: type) -> list[tuple[str, str]]:
+    return [
+        (section, key)
+        for section, kind in SECTIONS.items()
+        for key, each in get_type_hints(kind).items()
+        if each is expected and key != "seed"
+    ]
+
+
+@pytest.mark.parametrize(("section", "key"), numbers_of(int))
+@pytest.mark.parametrize("value", [2**31, 10**400], ids=["2^31", "10^400"])
+def test_a_whole_number_out_of_range_is_refused(section: str, key: str, value: int) -> None:
+    with raises_config_error(rf"{section}\.{key} = {value}: give at most 2,147,483,647"):
+        recipe_from({section: {key: value}}, "tiny")
+
+
+@pytest.mark.parametrize(("section", "key"), numbers_of(float))
+@pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["10^400", "-10^400"])
+def test_a_number_out_of_range_is_refused(section: str, key: str, value: int) -> None:
+    with raises_config_error(rf"{section}\.{key} is more than numbers can hold"):
+        recipe_from({section: {key: value}}, "tiny")
 
 
 def test_sentences_need_line_ends() -> None:

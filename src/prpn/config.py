@@ -229,6 +229,13 @@ class Recipe:
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=1))
 
     def __post_init__(self) -> None:
+        for key in ("name", "description"):
+            value = getattr(self, key)
+            _require(isinstance(value, str), f"{key} = {value!r}: expected {_KIND_NAMES[str]}")
+        _require(
+            self.name not in ("", ".", "..") and not set("/\\\0") & set(self.name),
+            f"name = {self.name!r}: a run's folder is called so; give the name of a folder, not a path",
+        )
         _require(
             self.training.batching == "stream" or self.text.line_ends,
             "training.batching = sentences needs text.line_ends = true: without line ends the text is one sentence",
@@ -289,7 +296,7 @@ def recipe_from(values: Mapping[str, Any], name: str) -> Recipe:
     for key in values:
         _require(key in known, f"recipe {name}: unknown section {key}{_nearest(key, known)}")
     sections = {key: _section(key, values[key]) for key in SECTIONS if key in values}
-    return Recipe(name=str(values.get("name", name)), description=str(values.get("description", "")), **sections)
+    return Recipe(name=values.get("name", name), description=values.get("description", ""), **sections)
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
@@ -332,7 +339,10 @@ def _check_types(config: Any, section: str) -> None:
     for key, expected in get_type_hints(type(config)).items():
         value = getattr(config, key)
         if expected is float and isinstance(value, int) and not isinstance(value, bool):
-            object.__setattr__(config, key, value := float(value))
+            try:
+                object.__setattr__(config, key, value := float(value))
+            except OverflowError:
+                raise ConfigError(f"{section}.{key} is more than numbers can hold; give a smaller one") from None
         if get_origin(expected) is Literal:
             choices = get_args(expected)
             _require(value in choices, f"{section}.{key} = {value!r}: choose one of {', '.join(map(repr, choices))}")
@@ -347,10 +357,14 @@ def _check_types(config: Any, section: str) -> None:
 _KIND_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
+            if expected is int and key != "seed":
+                _require(value <= _LARGEST, f"{section}.{key} = {value}: give at most {_LARGEST:,}")
 def _value_of(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+_LARGEST = 2**31 - 1
+"""Of whole numbers but the seed: whatever they count, more of it fits no machine."""
+    except ValueError:
         return text
 
 
