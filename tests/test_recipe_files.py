@@ -18,6 +18,7 @@ from prpn.config import (
     recipe_names,
     save_recipe,
 )
+from prpn.errors import InputError
 from tests.refusals import raises_config_error
 
 
@@ -42,8 +43,12 @@ def test_a_toml_file_gives_its_recipe(tmp_path: Path) -> None:
         (b"[model]\nhidden = \n", ("broken.toml", "not valid TOML", "line 2")),
         (b"[model]\nhidden = 4\nhidden = 6\n", ("broken.toml", "not valid TOML")),
         (b"description = '\xff'\n", ("broken.toml", "UTF-8")),
-        (b"[model]\nhiden = 4\n", (r"model\.hiden", r"did you mean hidden\?")),
-        (b"model = 4\n", ("model must be a section", "4")),
+        (b"[model]\nhiden = 4\n", (r"broken\.toml: unknown key model\.hiden", r"did you mean hidden\?")),
+        (b"model = 4\n", (r"broken\.toml: model must be a section", "4")),
+        (b"[training]\nepochs = '2'\n", (r"broken\.toml: training\.epochs = '2': expected a whole number",)),
+        (b"[training]\nlearning_rate = 1" + b"0" * 400, (r"broken\.toml: training\.learning_rate",)),
+        (b"[training]\nlearning_rate = 1" + b"0" * 5000, (r"broken\.toml: not valid TOML", "5001 digits")),
+        (b"name = '../../esc'\n", (r"broken\.toml: name = '../../esc'",)),
     ],
 )
 def test_a_broken_recipe_file_is_refused(content: bytes, fragments: tuple[str, ...], tmp_path: Path) -> None:
@@ -51,6 +56,26 @@ def test_a_broken_recipe_file_is_refused(content: bytes, fragments: tuple[str, .
     path.write_bytes(content)
     with raises_config_error(*fragments):
         load_recipe(str(path))
+
+
+def test_a_byte_order_mark_is_no_part_of_a_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "marked.toml"
+    path.write_text("[model]\nhidden = 8\n", "utf-8-sig")
+    assert load_recipe(str(path)) == Recipe("marked", model=ModelConfig(hidden=8))
+
+
+def test_a_recipe_that_cannot_be_read_is_no_model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "closed.toml"
+    path.touch()
+
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(InputError, match=r"closed\.toml: cannot be read \(Permission denied\); check its permissions$"):
+        load_recipe(str(path))
+    with pytest.raises(InputError, match=r"config\.json: cannot be read .*; is this a model folder\?$"):
+        read_saved_recipe(tmp_path / "config.json")
 
 
 def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
@@ -68,9 +93,15 @@ def test_recipes_of_the_package_by_name(tmp_path: Path, monkeypatch: pytest.Monk
         load_recipe("ptb-wrod")
 
 
-@pytest.mark.parametrize("content", ["{", "", "[1]", "[]", '"text"', "3", "null"])
+@pytest.mark.parametrize("content", ["{", "", "[1]", "[]", '"text"', "3", "null", '{"model": {"hiden": 4}}'])
 def test_a_broken_config_json_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(content, "utf-8")
-    with raises_config_error(r"config\.json"):
+    with raises_config_error(r"config\.json:"):
         read_saved_recipe(path)
+
+
+def test_a_config_json_without_a_name_is_called_as_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert read_saved_recipe(Path("config.json")).name == tmp_path.name

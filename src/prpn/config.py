@@ -276,7 +276,7 @@ def load_recipe(name_or_path: str) -> Recipe:
     if path.suffix == ".toml" or path.is_file():
         if not path.is_file():
             raise ConfigError(f"{path}: no such recipe file; give a TOML file or one of {', '.join(recipe_names())}")
-        text, name = _read(path), path.stem
+        text, name = _read(path, "check its permissions"), path.stem
     elif name_or_path in recipe_names():
         text, name = (_recipe_folder() / f"{name_or_path}.toml").read_text(encoding="utf-8"), name_or_path
     else:
@@ -286,7 +286,9 @@ def load_recipe(name_or_path: str) -> Recipe:
         )
     try:
         return recipe_from(tomllib.loads(text), name)
-    except tomllib.TOMLDecodeError as error:
+    except ConfigError as error:
+        raise ConfigError(f"{name_or_path}: {error}") from None
+    except ValueError as error:  # numbers of thousands of digits included
         raise ConfigError(f"{name_or_path}: not valid TOML: {error}") from None
 
 
@@ -294,7 +296,7 @@ def recipe_from(values: Mapping[str, Any], name: str) -> Recipe:
     """A recipe from nested plain values, as TOML and JSON give them."""
     known = [f.name for f in dataclasses.fields(Recipe)]
     for key in values:
-        _require(key in known, f"recipe {name}: unknown section {key}{_nearest(key, known)}")
+        _require(key in known, f"unknown section {key}{_nearest(key, known)}")
     sections = {key: _section(key, values[key]) for key in SECTIONS if key in values}
     return Recipe(name=values.get("name", name), description=values.get("description", ""), **sections)
 
@@ -307,21 +309,24 @@ def save_recipe(recipe: Recipe, path: Path) -> None:
 
 def read_saved_recipe(path: Path) -> Recipe:
     """Read config.json."""
+    text = _read(path, "is this a model folder?")
     try:
-        values = json.loads(_read(path))
+        values = json.loads(text)
+        _require(isinstance(values, Mapping), "not a configuration: it must hold sections")
+        return recipe_from(values, path.parent.resolve().name)
     except json.JSONDecodeError as error:
         raise ConfigError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
-    _require(isinstance(values, Mapping), f"{path}: not a configuration: it must hold sections")
-    return recipe_from(values, path.parent.name)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, remedy: str) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: not UTF-8; save it as UTF-8") from None
     except OSError as error:
-        raise InputError(str(path), f"cannot be read ({error.strerror})", "is this a model folder?") from None
+        raise InputError(str(path), f"cannot be read ({error.strerror})", remedy) from None
 
 
 def _section(section: str, values: Any) -> Any:
@@ -352,18 +357,18 @@ def _check_types(config: Any, section: str) -> None:
             if expected is float:
                 _require(not math.isnan(value), f"{section}.{key} is not a number")
                 _require(key == "temperature" or math.isfinite(value), f"{section}.{key}: give a finite number")
+            if expected is int and key != "seed":
+                _require(value <= _LARGEST, f"{section}.{key} = {value}: give at most {_LARGEST:,}")
 
 
 _KIND_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+_LARGEST = 2**31 - 1
+"""Of whole numbers but the seed: whatever they count, more of it fits no machine."""
 
 
-            if expected is int and key != "seed":
-                _require(value <= _LARGEST, f"{section}.{key} = {value}: give at most {_LARGEST:,}")
 def _value_of(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-_LARGEST = 2**31 - 1
-"""Of whole numbers but the seed: whatever they count, more of it fits no machine."""
     except ValueError:
         return text
 
