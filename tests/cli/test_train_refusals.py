@@ -118,6 +118,10 @@ def test_bad_assignment(assignment: str, fragments: tuple[str, ...], failing: Ca
     assert_refused(failing("--set", assignment), 2, *fragments)
 
 
+def test_characters_that_are_split_already(failing: Callable[..., Result]) -> None:
+    assert_refused(failing("--tokenized", "--set", "text.tokenizer=characters"), 2, "leave out --tokenized")
+
+
 def test_unknown_corpus(failing: Callable[..., Result]) -> None:
     assert_refused(
         failing("--set", "text.corpus=nowhere", text=None), 1, "nowhere: no such embedded corpus", "give --text"

@@ -162,6 +162,7 @@ def test_lines_are_those_of_tree_objects(
         patch.setattr(parse_text, "REMEMBERED_CHUNKS", remembered)
         patch.setattr(files, "BLOCK_BYTES", block)
         parser = random_parser(text=config, flavour=flavour, unknown_classes=CLASSES if ended else ())
+        tokenized = tokenized and not parser.tokenizer.by_character
         found = written(parser, path, form, builder, tokenized)
         expected = list(expected_lines(parser, path, form, builder, tokenized))
     assert len(found) == len(expected)

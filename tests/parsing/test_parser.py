@@ -22,6 +22,7 @@ from prpn.pretrained import Model
 from prpn.text.vocabulary import Vocabulary
 from prpn.trees import build
 from tests.model.cases import configs, seeds
+from tests.refusals import raises_config_error
 
 VOCABULARY = Vocabulary(("<unk>", "</s>", "a", "b", "c", "d", "e"))
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "zzz"]), max_size=12)
@@ -89,6 +90,14 @@ def test_trees_have_the_words_as_written_and_the_model_reads_them_normalised() -
     assert tree.words == ("A", "b", ",", "42")
     np.testing.assert_array_equal(model.scores("A b, 42"), model.scores(["a", "B", ",", "7"]))
     assert model.parser.words("A b,", tokenized=True) == ["A", "b,"]
+
+
+def test_a_parser_of_characters_reads_no_words() -> None:
+    recipe = Recipe("test", text=TextConfig(tokenizer="characters"), model=ModelConfig())
+    parser = Model(recipe, VOCABULARY, PRPN(ModelConfig(), len(VOCABULARY))).parser
+    assert parser.words("a b") == ["a", "_", "b"]
+    with raises_config_error("leave out --tokenized"):
+        parser.words("a b", tokenized=True)
 
 
 def test_a_model_without_parsing_network_says_so() -> None:

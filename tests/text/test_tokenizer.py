@@ -1,12 +1,13 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from prpn.config import TextConfig
 from prpn.text import penn
 from prpn.text.tokenizer import Tokenizer
+from tests.refusals import raises_config_error
 
 from .shared_data import shared
 
@@ -103,7 +104,6 @@ def test_penn_leaves_treebank_sentences_as_they_are() -> None:
 
 def test_characters() -> None:
     assert "".join(tokenizer("characters").tokens("  ab  c\t<unk>_é \n")) == "ab__c_<unk>_é"
-    assert "".join(tokenizer("characters", tokenized=True).tokens("a b")) == "a_b"
     assert "".join(tokenizer("characters", digits="N", lowercase=True).tokens("Ab 12 3c")) == "ab_N_Nc"
 
 
@@ -111,6 +111,11 @@ def test_characters() -> None:
 def test_tokenized_splits_at_white_space_only(kind: str) -> None:
     line = " don't (x)  <UNK> <UNK>, a.\u3000b "
     assert tokenizer(kind, tokenized=True).tokens(line) == ["don't", "(x)", "<unk>", "<UNK>,", "a.", "b"]
+
+
+def test_characters_cannot_be_split_already() -> None:
+    with raises_config_error("leave out --tokenized", "characters"):
+        tokenizer("characters", tokenized=True)
 
 
 def test_normalisation_spares_special_tokens() -> None:
@@ -153,6 +158,7 @@ def test_words_and_tokens_correspond(line: str, kind: str, lowercase: bool, digi
 def test_cutting_lines_into_pieces_changes_no_token(
     lines: list[str], cuts: list[int], kind: str, tokenized: bool, lowercase: bool, digits: str
 ) -> None:
+    assume(not tokenized or kind != "characters")
     tested = tokenizer(kind, tokenized=tokenized, lowercase=lowercase, digits=digits)
     pieces: list[tuple[int, str, bool]] = []
     for number, line in enumerate(lines, 1):

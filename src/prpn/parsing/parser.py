@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -62,7 +63,6 @@ class Parser:
     ) -> None:
         self.recipe, self.vocabulary, self.place = recipe, vocabulary, place or recipe.name
         self.tokenizer = Tokenizer(recipe.text)
-        self._split_already = Tokenizer(recipe.text, tokenized=True)
         if not recipe.model.parsing:
             raise InputError(self.place, "has no parsing network", "use a model with model.parsing = true")
         self.scale = float(weights.get("parsing.distance_scale", 0.0))
@@ -106,6 +106,10 @@ class Parser:
         """Refuse a model of characters: to it every word of a tree is unknown."""
         if self.tokenizer.by_character:
             raise ConfigError(f"{self.place} is a model of characters: give one of words")
+
+    @cached_property
+    def _split_already(self) -> Tokenizer:
+        return Tokenizer(self.recipe.text, tokenized=True)
 
     def tokenizer_for(self, tokenized: bool) -> Tokenizer:
         """The model's tokenizer, or one for text that is split already."""

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from prpn.config import TextConfig
+from prpn.errors import ConfigError
 from prpn.text import penn, unicode_words
 from prpn.text.vocabulary import END, SPECIAL_TOKENS, UNKNOWN
 
@@ -47,6 +48,8 @@ class Tokenizer:
     """The tokenizer of a text configuration; `tokenized` says that this text is split into words already."""
 
     def __init__(self, config: TextConfig, tokenized: bool = False) -> None:
+        if tokenized and config.tokenizer == "characters":
+            raise ConfigError("leave out --tokenized: a model of characters reads a text as it is")
         self.config = config
         self.tokenized = tokenized
         self.by_character = config.tokenizer == "characters"
