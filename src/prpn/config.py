@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from prpn.errors import ConfigError, InputError
 from prpn.text.atomic import replacing
+from prpn.text.files import legible
 
 Builder = Literal["paper", "unbiased", "right-leaning", "left-leaning"]
 """How distances become a tree: `prpn.trees.from_distances` has the mathematics."""
@@ -276,7 +277,7 @@ def load_recipe(name_or_path: str) -> Recipe:
     if path.suffix == ".toml" or path.is_file():
         if not path.is_file():
             raise ConfigError(f"{path}: no such recipe file; give a TOML file or one of {', '.join(recipe_names())}")
-        text, name = _read(path, "check its permissions"), path.stem
+        text, name = _read(path, "check its permissions"), legible(path.stem)
     elif name_or_path in recipe_names():
         text, name = (_recipe_folder() / f"{name_or_path}.toml").read_text(encoding="utf-8"), name_or_path
     else:

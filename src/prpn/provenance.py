@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from prpn.text.files import STANDARD_INPUT, read_blocks
+from prpn.text.files import STANDARD_INPUT, legible, read_blocks
 
 
 def command() -> str:
     """The command as it was typed."""
-    return shlex.join(["prpn", *sys.argv[1:]])
+    return legible(shlex.join(["prpn", *sys.argv[1:]]))
 
 
 def commit() -> str | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from prpn.cli.options import print_json
 from tests.cli.command import Command
 from tests.training.tiny import differences, files, metrics, outcome, toml
 
@@ -121,6 +124,22 @@ def test_tokenized_text_is_not_split_again(tmp_path: Path, prpn: Command) -> Non
         known[name] = json.loads((tmp_path / name / "vocabulary.json").read_text())["tokens"]
     assert "(words)" in known["whole"]
     assert "(words)" not in known["split"]
+
+
+def test_names_that_are_not_utf8(work: Path, tmp_path: Path, prpn: Command) -> None:
+    recipe, text, out = (tmp_path / os.fsdecode(name) for name in (b"\xe9.toml", b"\xe9.txt", b"out"))
+    shutil.copy(work / "tiny.toml", recipe)
+    shutil.copy(work / "text.txt", text)
+    result = prpn("train", recipe, "--text", text, "--out", out, "--set", "training.steps=1", "--json")
+    assert result.status == 0
+    record = json.loads((out / "record.json").read_text(encoding="utf-8"))
+    assert f"--text '{tmp_path}/?.txt'" in record["command"]
+    assert record["recipe"]["name"] == "?"
+
+
+def test_json_of_a_name_that_is_not_utf8(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"model": os.fsdecode("runs/né".encode() + b"\xe9")})
+    assert capsys.readouterr().out == '{"model": "runs/né?"}\n'
 
 
 def test_interrupt_and_resume(work: Path, tmp_path: Path) -> None:

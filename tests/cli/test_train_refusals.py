@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,6 +147,10 @@ def test_out_is_a_file(failing: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "run").write_text("mine")
     assert_refused(failing(), 1, "run: is a file")
     assert (tmp_path / "run").read_text() == "mine"
+
+
+def test_out_has_a_name_that_is_not_utf8(failing: Callable[..., Result], tmp_path: Path) -> None:
+    assert_refused(failing("--out", tmp_path / os.fsdecode(b"caf\xe9")), 1, "caf?: its name is not UTF-8")
 
 
 def test_out_below_a_file(failing: Callable[..., Result], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from prpn.embedded import DEFAULT, model_folder
+from prpn.text.files import legible
 
 VERBS = (
     "train", "parse", "words", "evaluate", "score", "judge", "average", "distill", "pack", "perplexity", "generate",
@@ -52,7 +53,7 @@ EMBEDDED = model_folder()
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one line of JSON."""
-    print(json.dumps(value, ensure_ascii=False))
+    print(legible(json.dumps(value, ensure_ascii=False)))
 
 
 def write_bytes(pieces: Iterable[bytes | memoryview]) -> None:

@@ -48,6 +48,11 @@ def place_of(path: str | Path) -> str:
     return "standard input" if str(path) == STANDARD_INPUT else str(path)
 
 
+def legible(text: str) -> str:
+    """Text fit to be written: what stands for bytes of a file's name that are not UTF-8 becomes `?`."""
+    return text.encode(errors="replace").decode()
+
+
 def refuse_standard_input_twice(paths: Iterable[str | Path]) -> None:
     """What was read from it is gone."""
     if [str(path) for path in paths].count(STANDARD_INPUT) > 1:

@@ -17,6 +17,7 @@ from prpn.model.parsing import ParsingNetwork
 from prpn.parsing.parser import Parser, standard_deviation
 from prpn.provenance import commit
 from prpn.report.progress import counting
+from prpn.text.files import legible
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import arrays_of, load_weights, read_tensors, weights_of, write_tensors
 from prpn.training.data import Data, prepare
@@ -128,6 +129,8 @@ def _scale_of_distances(network: PRPN, recipe: Recipe, data: Data) -> float:
 
 
 def _refuse_used(folder: Path, resume: bool) -> None:
+    if (name := legible(str(folder))) != str(folder):  # safetensors could not read from there
+        raise InputError(name, "its name is not UTF-8", "choose another --out")
     if folder.exists() and not folder.is_dir():
         raise InputError(str(folder), "is a file", "give --out a folder")
     if any((folder / name).exists() for name in ("model.safetensors", "training/checkpoint.safetensors")):
