@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -81,6 +83,17 @@ def test_every_epoch_reads_its_own_batches_in_order(
         k for k, (a, b) in enumerate(zip(read, expected, strict=True)) if not np.array_equal(a.targets, b.targets)
     ]
     assert unlike == []
+
+
+@pytest.mark.parametrize("sentences", [8, 60_000])
+def test_validation_text_from_a_pipe_is_read_whole(sentences: int, text: Path, tmp_path: Path) -> None:
+    held_out, pipe = write_text(tmp_path / "held-out.txt", sentences, seed=3), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(held_out.read_bytes(),), daemon=True)
+    writer.start()
+    found = prepare(recipe(), [str(text)], str(pipe)).validation
+    assert np.array_equal(found.ids, prepare(recipe(), [str(text)], str(held_out)).validation.ids)
+    writer.join()
 
 
 # What is kept

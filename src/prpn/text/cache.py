@@ -41,6 +41,17 @@ def writable(cache: Path) -> Iterator[None]:
         raise InputError(str(cache), f"cannot write the cache ({error.strerror or error})", remedy) from None
 
 
+def is_read_once(path: str | Path) -> bool:
+    """Whether what is read from it is gone: standard input, a pipe, a terminal."""
+    if str(path) == STANDARD_INPUT:
+        return True
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False  # whoever reads it will say what is wrong
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
 @contextmanager
 def rereadable(paths: Sequence[str | Path], cache: Path) -> Iterator[list[str | Path]]:
     """Make every input readable more than once, by copying standard input and pipes to the cache.
@@ -48,7 +59,7 @@ def rereadable(paths: Sequence[str | Path], cache: Path) -> Iterator[list[str | 
     The copies are checked while they are made, so that messages name the input itself, and go when the block ends.
     """
     with ExitStack() as copies:
-        yield [copies.enter_context(_copy(path, cache)) if _is_read_once(path) else path for path in paths]
+        yield [copies.enter_context(_copy(path, cache)) if is_read_once(path) else path for path in paths]
 
 
 class ArrayWriter:
@@ -72,16 +83,6 @@ class ArrayWriter:
         # numpy pads headers so that the first axis can grow in place.
         header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self._length,)}
         np.lib.format.write_array_header_1_0(self._file, header)
-
-
-def _is_read_once(path: str | Path) -> bool:
-    if str(path) == STANDARD_INPUT:
-        return True
-    try:
-        mode = Path(path).stat().st_mode
-    except OSError:
-        return False  # whoever reads it will say what is wrong
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 @contextmanager

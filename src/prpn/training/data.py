@@ -13,9 +13,9 @@ import numpy as np
 from prpn.config import Recipe, TrainingConfig
 from prpn.errors import ConfigError, InputError
 from prpn.text.batches import SentenceBatches, StreamBatches
-from prpn.text.cache import default_cache, rereadable
+from prpn.text.cache import default_cache, is_read_once, rereadable
 from prpn.text.corpus import Corpus, Progress, count_tokens, encode
-from prpn.text.files import STANDARD_INPUT, read_blocks, refuse_standard_input_twice
+from prpn.text.files import read_blocks, refuse_standard_input_twice
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 
@@ -47,7 +47,7 @@ def prepare(
     paths: Sequence[str | Path] = list(texts) or [embedded_corpus(config.corpus)]
     tokenizer = Tokenizer(config, tokenized)
     refuse_standard_input_twice([*paths, *([] if validation is None else [validation])])
-    if validation not in (None, STANDARD_INPUT):
+    if validation is not None and not is_read_once(validation):
         next(read_blocks(validation), None)  # a missing file is better noticed before the long one is read
     with rereadable(paths, cache) as files:
         if vocabulary is None:
