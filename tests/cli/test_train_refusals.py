@@ -34,6 +34,16 @@ def test_missing_validation_text(failing: Callable[..., Result], tmp_path: Path)
     assert_refused(failing("--valid", tmp_path / "nowhere.txt"), 1, "nowhere.txt: no such file")
 
 
+def test_missing_treebank(failing: Callable[..., Result], tmp_path: Path) -> None:
+    """Noticed before the text, which may be long, is read."""
+    result = failing("--treebank", tmp_path / "nowhere.mrg", text=tmp_path / "nowhere.txt")
+    assert_refused(result, 1, "nowhere.mrg: no such file")
+
+
+def test_standard_input_is_text_and_treebank(failing: Callable[..., Result]) -> None:
+    assert_refused(failing("--treebank", "-", text="-"), 1, "standard input: can be read only once")
+
+
 def test_standard_input_is_both_texts(failing: Callable[..., Result]) -> None:
     assert_refused(failing("--valid", "-", text="-"), 1, "standard input: can be read only once")
 

@@ -162,7 +162,7 @@ class Trainer:
             better = estimate.loss < position.best_loss
             if better:
                 write_tensors(self.best_weights, weights_of(self.network))
-            trees = self.watch(self.network) if self.watch is not None else {}
+            trees = self.watch(self.network, self.data.vocabulary) if self.watch is not None else {}
         position.best_loss = min(position.best_loss, estimate.loss)
         position.best_step = position.step if better else position.best_step
         position.without_gain = 0 if better else position.without_gain + 1

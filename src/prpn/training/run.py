@@ -17,7 +17,7 @@ from prpn.model.parsing import ParsingNetwork
 from prpn.parsing.parser import Parser, standard_deviation
 from prpn.provenance import commit
 from prpn.report.progress import counting
-from prpn.text.files import legible
+from prpn.text.files import legible, refuse_standard_input_twice
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import arrays_of, load_weights, read_tensors, weights_of, write_tensors
 from prpn.training.data import Data, prepare
@@ -50,12 +50,13 @@ def train(
     began, folder, place, started_from = time.monotonic(), Path(folder), usable_device(device), commit()
     _refuse_used(folder, resume)
     vocabulary = _vocabulary_of(initial, recipe) if initial else None
+    refuse_standard_input_twice([*texts, validation or "", *treebanks])
+    watch = TreebankWatch(treebanks, recipe) if treebanks else None  # before the text, which may be long
     size = sum(Path(text).stat().st_size for text in texts if Path(text).is_file())
     with counting("reading text", None if not size else 2 * size, quiet) as progress:
         data = prepare(
             recipe, texts, validation, tokenized=tokenized, vocabulary=vocabulary, progress=progress
         )  # fmt: skip
-    watch = TreebankWatch(treebanks, recipe, data.vocabulary) if treebanks else None
     torch.manual_seed(recipe.training.seed)
     network = PRPN(recipe.model, len(data.vocabulary)).to(place)
     if initial:
