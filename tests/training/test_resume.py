@@ -15,8 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prpn.config import read_saved_recipe
 from prpn.errors import InputError, InterruptedRunError
+from prpn.training import run as training_run
 from prpn.training.checkpoint import read_tensors, write_tensors
+from prpn.training.lock import LOCK, only_run
 from prpn.training.loop import Trainer
 from prpn.training.metrics import Metrics
 
@@ -314,6 +317,37 @@ def test_a_used_folder_is_refused(finished: bool, interrupted: Path, text: Path)
     with pytest.raises(InputError, match="run: already holds a run; go on with --resume, or choose another --out"):
         run(interrupted, text, *BUDGET)
     assert files(interrupted) == before
+
+
+def test_two_runs_do_not_share_a_folder(interrupted: Path, text: Path, tmp_path: Path) -> None:
+    with only_run(interrupted):
+        before = files(interrupted)
+        with pytest.raises(InputError, match="run: another run is writing here; wait for its end, or choose another"):
+            run(interrupted, tmp_path / "not read.txt", *BUDGET, resume=True)
+        assert files(interrupted) == before
+
+
+def test_a_run_that_began_and_ended_meanwhile_is_kept(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = training_run.prepare
+
+    def read_while_another_trains(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(training_run, "prepare", read)
+        run(tmp_path / "run", text, *BUDGET)
+        return read(*args, **options)
+
+    monkeypatch.setattr(training_run, "prepare", read_while_another_trains)
+    with pytest.raises(InputError, match="run: already holds a run"):
+        run(tmp_path / "run", text, *BUDGET, "training.seed=7")
+    assert read_saved_recipe(tmp_path / "run" / "config.json").training.seed != 7
+
+
+def test_the_lock_of_a_killed_run_holds_nobody_up(text: Path, tmp_path: Path) -> None:
+    (tmp_path / "run" / "training").mkdir(parents=True)
+    (tmp_path / "run" / LOCK).touch()
+    run(tmp_path / "run", text, *BUDGET)
+    assert LOCK not in files(tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", ["README.md", "config.json", "metrics.jsonl"])

@@ -23,6 +23,7 @@ from prpn.training.checkpoint import arrays_of, load_weights, read_tensors, weig
 from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
+from prpn.training.lock import only_run, refuse_running
 from prpn.training.loop import Trainer
 from prpn.training.process import denormals_are_zero
 from prpn.training.record import peak_memory_gib, protocol, score_json, write_card, write_record
@@ -49,6 +50,7 @@ def train(
     """Train a model into `folder`; what came out, as JSON-ready values."""
     began, folder, place, started_from = time.monotonic(), Path(folder), usable_device(device), commit()
     _refuse_used(folder, resume)
+    refuse_running(folder)
     vocabulary = _vocabulary_of(initial, recipe) if initial else None
     refuse_standard_input_twice([*texts, validation or "", *treebanks])
     watch = TreebankWatch(treebanks, recipe) if treebanks else None  # before the text, which may be long
@@ -62,44 +64,32 @@ def train(
     if initial:
         weights, _ = read_tensors(initial / "model.safetensors")
         load_weights(network, weights, str(initial))
-    _make(folder)
     trainer = Trainer(recipe, data, network, folder, watch)
     in_characters = recipe.text.tokenizer == "characters"
     display = Display(trainer.total_steps, in_characters, quiet)
-    if resume and trainer.checkpoint.exists():
-        trainer.resume()
-    else:
-        trainer.metrics.cut(0)
-    for leftover in [*folder.rglob(".*.tmp"), folder / "README.md", folder / "record.json"]:
-        leftover.unlink(missing_ok=True)  # what a kill or an earlier leg left: all will be written anew
-    if not trainer.finished:
-        (folder / "cache.json").unlink(missing_ok=True)  # tuned for weights that will be no more
-    save_recipe(recipe, folder / "config.json")
-    data.vocabulary.save(folder / "vocabulary.json")
-    display.say(_summary(recipe, data, network, trainer))
-    if trainer.position.step:
-        display.say(f"going on from step {trainer.position.step:,}")
-    with display:
-        trainer.run(display)
-    position = trainer.position
-    with counting("scoring the held-out text", len(data.validation.ids), quiet) as progress:
-        final = score(network, data.validation, data.vocabulary, recipe.training, progress=progress)
-    if isinstance(network.parsing, ParsingNetwork):
-        network.parsing.distance_scale.fill_(_scale_of_distances(network, recipe, data))
-        write_tensors(trainer.best_weights, weights_of(network))
-    outcome = {
-        "commit": started_from,
-        "steps": position.step,
-        "epochs": position.step / trainer.batches_an_epoch,
-        "tokens_seen": position.tokens,
-        "seconds": round(position.seconds, 1),
-        "wall_seconds": round(time.monotonic() - began, 1),
-        "best_step": position.best_step,
-        "finished": "early stopping" if position.step < trainer.total_steps else "budget spent",
-        "peak_memory_gib": round(peak_memory_gib(), 2),
-    }
-    write_record(folder, recipe, data, final, outcome)
-    write_card(folder, recipe, data, final, outcome)
+    _make(folder)
+    with only_run(folder):
+        _refuse_used(folder, resume)  # again: another run may have been here while the text was read
+        _learn(trainer, display, resume)
+        position = trainer.position
+        with counting("scoring the held-out text", len(data.validation.ids), quiet) as progress:
+            final = score(network, data.validation, data.vocabulary, recipe.training, progress=progress)
+        if isinstance(network.parsing, ParsingNetwork):
+            network.parsing.distance_scale.fill_(_scale_of_distances(network, recipe, data))
+            write_tensors(trainer.best_weights, weights_of(network))
+        outcome = {
+            "commit": started_from,
+            "steps": position.step,
+            "epochs": position.step / trainer.batches_an_epoch,
+            "tokens_seen": position.tokens,
+            "seconds": round(position.seconds, 1),
+            "wall_seconds": round(time.monotonic() - began, 1),
+            "best_step": position.best_step,
+            "finished": "early stopping" if position.step < trainer.total_steps else "budget spent",
+            "peak_memory_gib": round(peak_memory_gib(), 2),
+        }
+        write_record(folder, recipe, data, final, outcome)
+        write_card(folder, recipe, data, final, outcome)
     display.say(
         f"{position.step:,} steps in {duration(position.seconds)}, "
         f"{position.tokens / max(position.seconds, 1e-9):,.0f} tokens/s, peak memory {peak_memory_gib():.2f} GiB"
@@ -118,6 +108,26 @@ def usable_device(name: str) -> torch.device:
         cause = str(error).strip().splitlines()[0]
         raise ConfigError(f"--device {name} cannot be used here ({cause}); use cpu") from None
     return device
+
+
+def _learn(trainer: Trainer, display: Display, resume: bool) -> None:
+    """Begin or go on, to the end of the budget."""
+    folder = trainer.folder
+    if resume and trainer.checkpoint.exists():
+        trainer.resume()
+    else:
+        trainer.metrics.cut(0)
+    for leftover in [*folder.rglob(".*.tmp"), folder / "README.md", folder / "record.json"]:
+        leftover.unlink(missing_ok=True)  # what a kill or an earlier leg left: all will be written anew
+    if not trainer.finished:
+        (folder / "cache.json").unlink(missing_ok=True)  # tuned for weights that will be no more
+    save_recipe(trainer.recipe, folder / "config.json")
+    trainer.data.vocabulary.save(folder / "vocabulary.json")
+    display.say(_summary(trainer))
+    if trainer.position.step:
+        display.say(f"going on from step {trainer.position.step:,}")
+    with display:
+        trainer.run(display)
 
 
 def _scale_of_distances(network: PRPN, recipe: Recipe, data: Data) -> float:
@@ -172,10 +182,10 @@ def _vocabulary_of(initial: Path, recipe: Recipe) -> Vocabulary:
     return Vocabulary.load(initial / "vocabulary.json")
 
 
-def _summary(recipe: Recipe, data: Data, network: PRPN, trainer: Trainer) -> str:
-    parameters = sum(p.numel() for p in network.parameters())
+def _summary(trainer: Trainer) -> str:
+    data, parameters = trainer.data, sum(p.numel() for p in trainer.network.parameters())
     return (
-        f"{recipe.name}: {len(data.training.ids):,} tokens to learn from, {len(data.validation.ids):,} held out, "
+        f"{trainer.recipe.name}: {len(data.training.ids):,} tokens to learn from, {len(data.validation.ids):,} held out, "
         f"vocabulary {len(data.vocabulary):,}, {parameters:,} parameters, {trainer.total_steps:,} steps"
     )
 
