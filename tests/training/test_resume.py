@@ -319,6 +319,24 @@ def test_a_used_folder_is_refused(finished: bool, interrupted: Path, text: Path)
     assert files(interrupted) == before
 
 
+@pytest.mark.parametrize("kept", [{"README.md"}, {"record.json"}, {"parser.safetensors"}])
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_model_without_its_checkpoint_is_not_trained_over(
+    resume: bool, kept: set[str], text: Path, tmp_path: Path
+) -> None:
+    """Such as a packed one, or one that was distilled."""
+    folder = tmp_path / "run"
+    run(folder, text, *BUDGET)
+    (folder / "parser.safetensors").write_bytes(b"distilled")
+    shutil.rmtree(folder / "training")
+    for name in {"README.md", "record.json", "parser.safetensors"} - kept:
+        (folder / name).unlink()
+    before = files(folder)
+    with pytest.raises(InputError, match="run: is finished, its checkpoint gone; use --init with another --out"):
+        run(folder, text, *BUDGET, resume=resume)
+    assert files(folder) == before
+
+
 def test_two_runs_do_not_share_a_folder(interrupted: Path, text: Path, tmp_path: Path) -> None:
     with only_run(interrupted):
         before = files(interrupted)

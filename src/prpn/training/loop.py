@@ -20,6 +20,7 @@ from prpn import kernels
 from prpn.config import Recipe
 from prpn.errors import InputError, InterruptedRunError, PrpnError
 from prpn.model import PRPN, State
+from prpn.parsing.parser import WEIGHTS
 from prpn.text.batches import Batch
 from prpn.training.average import WeightAverage
 from prpn.training.checkpoint import (
@@ -42,6 +43,8 @@ from prpn.training.schedule import learning_rate
 from prpn.training.signals import stop_requests
 from prpn.training.watch import TreebankWatch
 
+CHECKPOINT = "training/checkpoint.safetensors"
+
 
 class Trainer:
     """One run in one model folder."""
@@ -62,12 +65,12 @@ class Trainer:
     @property
     def checkpoint(self) -> Path:
         """Where the state of the run is kept."""
-        return self.folder / "training" / "checkpoint.safetensors"
+        return self.folder / CHECKPOINT
 
     @property
     def best_weights(self) -> Path:
         """Where the best weights by held-out loss are kept."""
-        return self.folder / "model.safetensors"
+        return self.folder / WEIGHTS
 
     @property
     def total_steps(self) -> int:

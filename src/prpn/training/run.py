@@ -14,7 +14,7 @@ from prpn.config import Recipe, read_saved_recipe, save_recipe
 from prpn.errors import ConfigError, InputError, PrpnError
 from prpn.model import PRPN
 from prpn.model.parsing import ParsingNetwork
-from prpn.parsing.parser import Parser, standard_deviation
+from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser, standard_deviation
 from prpn.provenance import commit
 from prpn.report.progress import counting
 from prpn.text.files import legible, refuse_standard_input_twice
@@ -24,13 +24,15 @@ from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
 from prpn.training.lock import only_run, refuse_running
-from prpn.training.loop import Trainer
+from prpn.training.loop import CHECKPOINT, Trainer
 from prpn.training.process import denormals_are_zero
 from prpn.training.record import peak_memory_gib, protocol, score_json, write_card, write_record
 from prpn.training.watch import TreebankWatch
 
 SCALE_TOKENS = 100_000
 """Of held-out text, enough to measure the standard deviation of distances."""
+
+MADE_AT_THE_END = ("record.json", "README.md")
 
 
 @denormals_are_zero()
@@ -62,7 +64,7 @@ def train(
     torch.manual_seed(recipe.training.seed)
     network = PRPN(recipe.model, len(data.vocabulary)).to(place)
     if initial:
-        weights, _ = read_tensors(initial / "model.safetensors")
+        weights, _ = read_tensors(initial / WEIGHTS)
         load_weights(network, weights, str(initial))
     trainer = Trainer(recipe, data, network, folder, watch)
     in_characters = recipe.text.tokenizer == "characters"
@@ -117,7 +119,7 @@ def _learn(trainer: Trainer, display: Display, resume: bool) -> None:
         trainer.resume()
     else:
         trainer.metrics.cut(0)
-    for leftover in [*folder.rglob(".*.tmp"), folder / "README.md", folder / "record.json"]:
+    for leftover in [*folder.rglob(".*.tmp"), *(folder / name for name in MADE_AT_THE_END)]:
         leftover.unlink(missing_ok=True)  # what a kill or an earlier leg left: all will be written anew
     if not trainer.finished:
         (folder / "cache.json").unlink(missing_ok=True)  # tuned for weights that will be no more
@@ -144,11 +146,12 @@ def _refuse_used(folder: Path, resume: bool) -> None:
         raise InputError(name, "its name is not UTF-8", "choose another --out")
     if folder.exists() and not folder.is_dir():
         raise InputError(str(folder), "is a file", "give --out a folder")
-    if any((folder / name).exists() for name in ("model.safetensors", "training/checkpoint.safetensors")):
+    present = {name for name in (WEIGHTS, DISTILLED, CHECKPOINT, *MADE_AT_THE_END) if (folder / name).exists()}
+    if present & {WEIGHTS, DISTILLED, CHECKPOINT}:
+        if CHECKPOINT not in present and present & {DISTILLED, *MADE_AT_THE_END}:
+            raise InputError(str(folder), "is finished, its checkpoint gone", "use --init with another --out")
         if not resume:
             raise InputError(str(folder), "already holds a run", "go on with --resume, or choose another --out")
-        if (folder / "record.json").exists() and not (folder / "training" / "checkpoint.safetensors").exists():
-            raise InputError(str(folder), "is finished, its checkpoint gone", "use --init with another --out")
     elif folder.is_dir() and any(folder.iterdir()) and not _is_started_run(folder):
         raise InputError(str(folder), "holds files that are not a run's", "choose another --out")
 
