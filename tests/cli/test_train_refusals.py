@@ -30,6 +30,12 @@ def test_missing_text(failing: Callable[..., Result], tmp_path: Path) -> None:
     assert_refused(failing(text=tmp_path / "nowhere.txt"), 1, "nowhere.txt: no such file")
 
 
+def test_a_name_that_no_file_can_have(failing: Callable[..., Result], tmp_path: Path) -> None:
+    name = "a" * 300
+    assert_refused(failing(text=tmp_path / name), 1, f"{name}: cannot be read (File name too long)")
+    assert_refused(failing("--out", tmp_path / name), 1, f"{name}: cannot be written (File name too long)")
+
+
 def test_missing_validation_text(failing: Callable[..., Result], tmp_path: Path) -> None:
     assert_refused(failing("--valid", tmp_path / "nowhere.txt"), 1, "nowhere.txt: no such file")
 

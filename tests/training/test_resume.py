@@ -337,6 +337,23 @@ def test_a_model_without_its_checkpoint_is_not_trained_over(
     assert files(folder) == before
 
 
+def test_a_full_disk_is_an_error_of_one_line_and_can_be_mended(
+    interrupted: Path, text: Path, uninterrupted: Callable[..., dict[str, Any]]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    remedy = "make room and go on with --resume, or choose another --out"
+    for owner, name in ((Path, "unlink"), (Metrics, "append"), (Path, "replace")):
+        with (
+            patch.object(owner, name, full),
+            pytest.raises(InputError, match=rf"^[^\n]*run: cannot be written \(No space left on device\); {remedy}$"),
+        ):
+            run(interrupted, text, *BUDGET, resume=True)
+    run(interrupted, text, *BUDGET, resume=True)
+    assert differences(outcome(interrupted), uninterrupted(*BUDGET)) == []
+
+
 def test_two_runs_do_not_share_a_folder(interrupted: Path, text: Path, tmp_path: Path) -> None:
     with only_run(interrupted):
         before = files(interrupted)

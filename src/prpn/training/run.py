@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +53,13 @@ def train(
 ) -> dict[str, Any]:
     """Train a model into `folder`; what came out, as JSON-ready values."""
     began, folder, place, started_from = time.monotonic(), Path(folder), usable_device(device), commit()
-    _refuse_used(folder, resume)
-    refuse_running(folder)
+    with _writable(folder):
+        _refuse_used(folder, resume)
+        refuse_running(folder)
     vocabulary = _vocabulary_of(initial, recipe) if initial else None
     refuse_standard_input_twice([*texts, validation or "", *treebanks])
     watch = TreebankWatch(treebanks, recipe) if treebanks else None  # before the text, which may be long
-    size = sum(Path(text).stat().st_size for text in texts if Path(text).is_file())
+    size = sum(map(_size_of_file, texts))
     with counting("reading text", None if not size else 2 * size, quiet) as progress:
         data = prepare(
             recipe, texts, validation, tokenized=tokenized, vocabulary=vocabulary, progress=progress
@@ -70,7 +73,7 @@ def train(
     in_characters = recipe.text.tokenizer == "characters"
     display = Display(trainer.total_steps, in_characters, quiet)
     _make(folder)
-    with only_run(folder):
+    with _writable(folder), only_run(folder):
         _refuse_used(folder, resume)  # again: another run may have been here while the text was read
         _learn(trainer, display, resume)
         position = trainer.position
@@ -172,6 +175,27 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(str(folder), f"cannot be made ({error.strerror})", "choose another --out") from None
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    """Report a failure to write there as one."""
+    try:
+        yield
+    except BrokenPipeError:  # nobody reads the messages any more
+        raise
+    except OSError as error:
+        remedy = "make room and go on with --resume, or choose another --out"
+        raise InputError(str(folder), f"cannot be written ({error.strerror or error})", remedy) from None
+
+
+def _size_of_file(path: str) -> int:
+    """Its bytes; none if it is another thing, or cannot be read: whoever reads it will say what is wrong."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _vocabulary_of(initial: Path, recipe: Recipe) -> Vocabulary:
