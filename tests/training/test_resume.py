@@ -286,6 +286,25 @@ def test_a_run_from_before_a_field_goes_on_with_its_default_alone(interrupted: P
     assert run(interrupted, text, *BUDGET, resume=True)["steps"] == STEPS
 
 
+def test_a_text_split_in_another_way_is_refused(tmp_path: Path) -> None:
+    """Also where the vocabulary is given."""
+    text, words = tmp_path / "text.txt", "text.tokenizer=unicode"
+    text.write_text("well-known (words) here\n" * 60)
+    run(tmp_path / "first", text, words, "training.steps=1")
+    run(tmp_path / "run", text, words, "training.steps=1", initial=tmp_path / "first")
+    with pytest.raises(InputError, match="belongs to a run with another number of training tokens"):
+        run(tmp_path / "run", text, words, "training.steps=2", initial=tmp_path / "first", tokenized=True, resume=True)
+
+
+def test_a_run_from_before_tokens_were_counted_goes_on(interrupted: Path, text: Path) -> None:
+    path = interrupted / "training" / "checkpoint.safetensors"
+    tensors, header = read_tensors(path)
+    for part in ("training", "validation"):
+        del header["identity"][f"number of {part} tokens"]
+    write_tensors(path, tensors, header)
+    assert run(interrupted, text, *BUDGET, resume=True)["steps"] == STEPS
+
+
 def test_another_text_is_refused(interrupted: Path, tmp_path: Path) -> None:
     other = write_text(tmp_path / "other.txt", seed=1)
     before = files(interrupted)

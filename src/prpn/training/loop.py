@@ -151,7 +151,8 @@ class Trainer:
     def _diverged(self, step: int) -> str:
         return (
             f"the loss is not a number at step {step:,}; "
-            f"lower training.learning_rate ({self.config.learning_rate:g}) or training.clip, then start again"
+            f"lower training.learning_rate ({self.config.learning_rate:g}) or training.clip, "
+            "then start again with another --out"
         )
 
     def _evaluate(self, display: Display) -> float:
@@ -214,7 +215,8 @@ class Trainer:
         saved, defaults = header["identity"], self._identity(Recipe(self.recipe.name))
         for name, here in self._identity(self.recipe).items():
             # A run of an older version does not know newer fields: it was made with what is now their default.
-            there = {**defaults[name], **saved[name]} if isinstance(here, dict) else saved[name]
+            # Of newer entries it says nothing.
+            there = {**defaults[name], **saved[name]} if isinstance(here, dict) else saved.get(name, here)
             if there != here:
                 raise InputError(
                     str(self.checkpoint),
@@ -245,6 +247,8 @@ class Trainer:
             "text": self.data.training.checksum,
             "vocabulary": self.data.vocabulary.fingerprint,
             "validation text": self.data.validation.checksum,
+            "number of training tokens": len(self.data.training.ids),  # the same text may be split in another way
+            "number of validation tokens": len(self.data.validation.ids),
             "text configuration": values["text"],
             "model configuration": values["model"],
             "training configuration": {key: value for key, value in values["training"].items() if key not in free},
