@@ -13,8 +13,11 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from prpn.cli.options import print_json
+from prpn.embedded import model_folder
+from prpn.pretrained import load
 from tests.cli.command import Command
 from tests.training.tiny import differences, files, metrics, outcome, toml
 
@@ -140,6 +143,18 @@ def test_names_that_are_not_utf8(work: Path, tmp_path: Path, prpn: Command) -> N
 def test_json_of_a_name_that_is_not_utf8(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"model": os.fsdecode("runs/né".encode() + b"\xe9")})
     assert capsys.readouterr().out == '{"model": "runs/né?"}\n'
+
+
+def test_starts_from_an_embedded_model_by_its_name(work: Path, tmp_path: Path, prpn: Command) -> None:
+    still = ("training.steps=1", "training.learning_rate=1e-12", "training.batch_size=2")
+    result = prpn(
+        "train", "english", "--init", "english", "--text", work / "text.txt", "--out", tmp_path / "run", "--json",
+        *(word for setting in still for word in ("--set", setting)),
+    )  # fmt: skip
+    assert result.status == 0, result.err
+    assert (tmp_path / "run" / "vocabulary.json").read_bytes() == (model_folder() / "vocabulary.json").read_bytes()
+    before, after = (load(model).network.embedding.weight for model in (model_folder(), tmp_path / "run"))
+    assert torch.allclose(before, after, atol=1e-6)
 
 
 def test_interrupt_and_resume(work: Path, tmp_path: Path) -> None:

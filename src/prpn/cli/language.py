@@ -35,7 +35,10 @@ def train(
         Path | None, typer.Option(metavar="FOLDER", help="Model folder to make (default: runs/RECIPE).")
     ] = None,
     init: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Model folder to start from instead of random weights.")
+        Path | None,
+        typer.Option(
+            metavar="MODEL", help="A model folder, or an embedded model's name, to start from instead of random weights."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random; a seed makes a run repeat.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out, if any.")] = False,

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from prpn.config import Recipe, read_saved_recipe, save_recipe
+from prpn.embedded import CONFIG, model_folder
 from prpn.errors import ConfigError, InputError, PrpnError
 from prpn.model import PRPN
 from prpn.model.parsing import ParsingNetwork
@@ -46,7 +47,7 @@ def train(
     validation: str | None = None,
     treebanks: Sequence[str] = (),
     tokenized: bool = False,
-    initial: Path | None = None,
+    initial: str | Path | None = None,
     resume: bool = False,
     device: str = "cpu",
     quiet: bool = False,
@@ -56,7 +57,8 @@ def train(
     with _writable(folder):
         _refuse_used(folder, resume)
         refuse_running(folder)
-    vocabulary = _vocabulary_of(initial, recipe) if initial else None
+    start = model_folder(initial) if initial else None
+    vocabulary = _vocabulary_of(start, recipe) if start else None
     refuse_standard_input_twice([*texts, validation or "", *treebanks])
     watch = TreebankWatch(treebanks, recipe) if treebanks else None  # before the text, which may be long
     size = sum(map(_size_of_file, texts))
@@ -66,9 +68,9 @@ def train(
         )  # fmt: skip
     torch.manual_seed(recipe.training.seed)
     network = PRPN(recipe.model, len(data.vocabulary)).to(place)
-    if initial:
-        weights, _ = read_tensors(initial / WEIGHTS)
-        load_weights(network, weights, str(initial))
+    if start:
+        weights, _ = read_tensors(start / WEIGHTS)
+        load_weights(network, weights, str(start))
     trainer = Trainer(recipe, data, network, folder, watch)
     in_characters = recipe.text.tokenizer == "characters"
     display = Display(trainer.total_steps, in_characters, quiet)
@@ -126,7 +128,7 @@ def _learn(trainer: Trainer, display: Display, resume: bool) -> None:
         leftover.unlink(missing_ok=True)  # what a kill or an earlier leg left: all will be written anew
     if not trainer.finished:
         (folder / "cache.json").unlink(missing_ok=True)  # tuned for weights that will be no more
-    save_recipe(trainer.recipe, folder / "config.json")
+    save_recipe(trainer.recipe, folder / CONFIG)
     trainer.data.vocabulary.save(folder / "vocabulary.json")
     display.say(_summary(trainer))
     if trainer.position.step:
@@ -164,7 +166,7 @@ def _is_started_run(folder: Path) -> bool:
     if all(entry.name == "training" or entry.name.endswith(".tmp") for entry in folder.iterdir()):
         return True
     try:
-        read_saved_recipe(folder / "config.json")
+        read_saved_recipe(folder / CONFIG)
     except PrpnError:
         return False
     return True
@@ -200,7 +202,7 @@ def _size_of_file(path: str) -> int:
 
 def _vocabulary_of(initial: Path, recipe: Recipe) -> Vocabulary:
     """The vocabulary of the model to start from, which must be of the recipe's kind."""
-    saved = read_saved_recipe(initial / "config.json")
+    saved = read_saved_recipe(initial / CONFIG)
     if saved.model.shape != recipe.model.shape:
         raise ConfigError(f"--init {initial}: its network is not the recipe's; give its own recipe ({saved.name})")
     for key in ("tokenizer", "lowercase", "digits", "line_ends"):
