@@ -37,7 +37,8 @@ def train(
     init: Annotated[
         Path | None,
         typer.Option(
-            metavar="MODEL", help="A model folder, or an embedded model's name, to start from instead of random weights."
+            metavar="MODEL",
+            help="A model folder, or an embedded model's name, to start from instead of random weights.",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random; a seed makes a run repeat.")] = None,
@@ -149,25 +150,39 @@ def info(
 ) -> None:
     """Tell what a model is, what it was trained on, its numbers, and which kernels are in use."""
     from prpn import kernels
-    from prpn.embedded import model_folder
+    from prpn.config import read_saved_recipe
+    from prpn.embedded import CONFIG, model_folder
+    from prpn.model import PRPN
+    from prpn.parsing.parser import WEIGHTS
     from prpn.pretrained import load
+    from prpn.text.vocabulary import Vocabulary
+    from prpn.training.record import read_record
 
-    trained = load(model)
-    parameters = sum(p.numel() for p in trained.network.parameters())
+    folder = model_folder(model)
+    card = folder / "README.md"
+    if card.exists() or (folder / WEIGHTS).exists():
+        trained = load(folder)
+        recipe, vocabulary, network = trained.recipe, trained.vocabulary, trained.network
+    else:  # its training was stopped before the first evaluation
+        recipe, vocabulary = read_saved_recipe(folder / CONFIG), Vocabulary.load(folder / "vocabulary.json")
+        network = PRPN(recipe.model, len(vocabulary))
+    parameters = sum(p.numel() for p in network.parameters())
     if as_json:
+        elsewhere = ("recipe", "metrics")
         print_json(
             {
-                "config": trained.recipe.to_json(),
-                "vocabulary": len(trained.vocabulary),
+                **({} if card.exists() else {"finished": None}),
+                **{key: value for key, value in read_record(folder).items() if key not in elsewhere},
+                "config": recipe.to_json(),
+                "vocabulary": len(vocabulary),
                 "parameters": parameters,
                 "kernels": kernels.described(),
             }
         )
         return
-    card = model_folder(model) / "README.md"
-    print(
-        _MARKER.sub("", card.read_text(encoding="utf-8"))
-        if card.exists()
-        else f"# {model.name}\n\nTraining has not finished.\n"
-    )
+    if card.exists():
+        print(_MARKER.sub("", card.read_text(encoding="utf-8")))
+    else:
+        print(f"# {folder.resolve().name}\n\nTraining has not finished.\n")
+        print(f"recipe {recipe.name}, vocabulary {len(vocabulary):,}")
     print(f"{parameters:,} parameters; kernels: {kernels.described()}")

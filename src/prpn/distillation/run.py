@@ -212,7 +212,7 @@ def _spread(student: Student, lessons: Lessons, how: StudentConfig, start: int) 
 
 
 def _card(folder: Path, outcome: Mapping[str, Any]) -> str:
-    return f"""# {folder.name}
+    return f"""# {folder.resolve().name}
 
 A parsing network that learned the trees that {" and ".join(outcome["teachers"])} and marks suggest for raw text (`prpn
 distill`), and the language model of the first.

@@ -66,12 +66,20 @@ def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore,
         file.write((json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
 
 
+def read_record(folder: Path) -> dict[str, Any]:
+    """What record.json holds; nothing where there is none that can be read."""
+    try:
+        record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
 def finished_run(
     folder: Path, recipe: Recipe, texts: Sequence[str], validation: str | None
 ) -> dict[str, Any] | None:  # fmt: skip
     """The record of a run that ended in this folder, if recipe and texts were these; a run that goes on has none."""
-    path = folder / "record.json"
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    record = read_record(folder)
     if record.get("recipe") != recipe.to_json():
         return None
     given = {"training": texts, "validation": [validation] if validation else []}
@@ -90,7 +98,7 @@ def write_card(folder: Path, recipe: Recipe, data: Data, final: LanguageScore, o
     """Write README.md, the model card."""
     model, kind = recipe.model, "characters" if recipe.text.tokenizer == "characters" else "words"
     lines = [
-        f"# {folder.name}",
+        f"# {folder.resolve().name}",
         "",
         f"A Parsing-Reading-Predict Network over {kind}, made by `prpn train {recipe.name}`. {recipe.description}",
         "",
@@ -110,7 +118,7 @@ def write_card(folder: Path, recipe: Recipe, data: Data, final: LanguageScore, o
         "",
         f"Measured on the weights with the best held-out loss: {protocol(recipe)}.",
         "",
-        f"Read it with `prpn info {folder.name}`, measure it with `prpn perplexity FILE --model {folder.name}`.",
+        "Read it with `prpn info FOLDER`, measure it with `prpn perplexity FILE --model FOLDER`; FOLDER is this folder.",
         "",
     ]
     with replacing(folder / "README.md") as file:
