@@ -1,5 +1,6 @@
 """The demonstration, shrunk: it trains both models, compares them with the unigram model, and draws trees."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -7,6 +8,11 @@ import pytest
 
 from prpn import demo
 from prpn.baselines.trees import baselines
+from prpn.config import load_recipe, save_recipe
+from prpn.errors import InputError, InterruptedRunError
+from prpn.text.batches import Batch
+from prpn.training.lock import only_run
+from prpn.training.loop import Trainer
 from prpn.trees.protocols import PROTOCOLS
 
 
@@ -30,3 +36,25 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         assert all(f"\n {name} " in scores for name in (*baselines("paper"), "PRPN"))
         assert all(name in scores for name in PROTOCOLS)
     assert (tmp_path / "demo" / "mine.txt").exists()
+
+
+def test_a_stopped_demonstration_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn = Trainer._learn
+
+    def stopped(self: Trainer, batch: Batch) -> tuple[float, int]:
+        signal.raise_signal(signal.SIGINT)
+        return learn(self, batch)
+
+    monkeypatch.setattr(Trainer, "_learn", stopped)
+    small = ("model.embedding=8", "model.hidden=8", "training.steps=2", "training.batch_size=64")
+    for _ in range(2):
+        with pytest.raises(InterruptedRunError, match="^stopped; the demonstration begins anew next time$"):
+            demo._train_anew(load_recipe("demo").override(small), tmp_path / "run")
+
+
+def test_a_demonstration_under_way_is_not_replaced(tmp_path: Path) -> None:
+    recipe = load_recipe("demo")
+    save_recipe(recipe, tmp_path / "config.json")
+    with only_run(tmp_path), pytest.raises(InputError, match="another run is writing here"):
+        demo._train_anew(recipe, tmp_path)
+    assert (tmp_path / "config.json").exists()

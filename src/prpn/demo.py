@@ -19,12 +19,13 @@ from rich.table import Table
 
 from prpn.baselines.unigram import unigram_score
 from prpn.config import Recipe, load_recipe, read_saved_recipe
-from prpn.errors import PrpnError
+from prpn.errors import InterruptedRunError, PrpnError
 from prpn.pretrained import Model, load
 from prpn.report.evaluation import print_evaluation
 from prpn.report.progress import counting
 from prpn.report.terminal import draw_sentence
 from prpn.training.data import embedded_corpus, prepare
+from prpn.training.lock import only_run
 from prpn.training.process import keep_freed_memory
 from prpn.training.record import protocol
 from prpn.training.run import train
@@ -103,8 +104,12 @@ def _train_anew(recipe: Recipe, folder: Path) -> dict[str, Any]:
     """Train, in place of an earlier demonstration."""
     saved = folder / "config.json"
     if saved.exists() and read_saved_recipe(saved).name == recipe.name:
-        shutil.rmtree(folder)
-    return train(recipe, folder)
+        with only_run(folder):
+            shutil.rmtree(folder)
+    try:
+        return train(recipe, folder)
+    except InterruptedRunError:
+        raise InterruptedRunError("stopped; the demonstration begins anew next time") from None
 
 
 def _row(result: dict[str, Any]) -> tuple[str, str, str]:
