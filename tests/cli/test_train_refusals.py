@@ -139,6 +139,11 @@ def test_characters_that_are_split_already(failing: Callable[..., Result]) -> No
     assert_refused(failing("--tokenized", "--set", "text.tokenizer=characters"), 2, "leave out --tokenized")
 
 
+def test_a_network_larger_than_memory(failing: Callable[..., Result]) -> None:
+    size = 2**31 - 1
+    assert_refused(failing("--set", f"model.hidden={size}"), 2, f"model.hidden = {size}", "does not fit into memory")
+
+
 def test_unknown_corpus(failing: Callable[..., Result]) -> None:
     assert_refused(
         failing("--set", "text.corpus=nowhere", text=None), 1, "nowhere: no such embedded corpus", "give --text"
