@@ -48,7 +48,7 @@ def test_a_stopped_demonstration_begins_anew(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(Trainer, "_learn", stopped)
     small = ("model.embedding=8", "model.hidden=8", "training.steps=2", "training.batch_size=64")
     for _ in range(2):
-        with pytest.raises(InterruptedRunError, match="^stopped; the demonstration begins anew next time$"):
+        with pytest.raises(InterruptedRunError, match=r"^stopped; the demonstration begins anew next time$"):
             demo._train_anew(load_recipe("demo").override(small), tmp_path / "run")
 
 

@@ -73,7 +73,7 @@ def test_a_card_is_right_wherever_its_folder_is(
     card = prpn("info", ".").out
     assert card.startswith("# mine\n")
     assert "`prpn info FOLDER`" in card
-    assert "FOLDER is this folder" in card
+    assert "FOLDER is the folder of this card" in card
     assert "prpn info mine" not in card
 
 

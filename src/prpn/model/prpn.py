@@ -53,7 +53,7 @@ class PRPN(nn.Module):
         if vocabulary_size < 1:
             raise ConfigError("the vocabulary is empty: give text, or lower text.minimum_count")
         self.config = config
-        with _room(config, vocabulary_size):
+        with _within_memory(config, vocabulary_size):
             self.embedding = nn.Embedding(vocabulary_size, config.embedding)
             self.parsing = ParsingNetwork(config) if config.parsing else PlainGates()
             self.reading = nn.ModuleList(ReadingLayer(config, first=layer == 0) for layer in range(config.layers))
@@ -113,7 +113,7 @@ class PRPN(nn.Module):
 
 
 @contextmanager
-def _room(config: ModelConfig, vocabulary_size: int) -> Iterator[None]:
+def _within_memory(config: ModelConfig, vocabulary_size: int) -> Iterator[None]:
     """Report weights that memory has no room for as a matter of their sizes."""
     try:
         yield

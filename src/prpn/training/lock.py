@@ -27,7 +27,7 @@ def refuse_running(folder: Path) -> None:
 
 @contextmanager
 def only_run(folder: Path) -> Iterator[None]:
-    """Keep other runs out of the folder until the block, or the process, ends; where files have no locks, do nothing."""
+    """Keep other runs out of the folder until the block, or the process, ends; do nothing where there are no locks."""
     if fcntl is None:
         yield
         return

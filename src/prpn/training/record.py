@@ -118,7 +118,8 @@ def write_card(folder: Path, recipe: Recipe, data: Data, final: LanguageScore, o
         "",
         f"Measured on the weights with the best held-out loss: {protocol(recipe)}.",
         "",
-        "Read it with `prpn info FOLDER`, measure it with `prpn perplexity FILE --model FOLDER`; FOLDER is this folder.",
+        "Read it with `prpn info FOLDER`, measure it with `prpn perplexity FILE --model FOLDER`, where FOLDER is the "
+        "folder of this card.",
         "",
     ]
     with replacing(folder / "README.md") as file:

@@ -212,9 +212,10 @@ def _vocabulary_of(initial: Path, recipe: Recipe) -> Vocabulary:
 
 
 def _summary(trainer: Trainer) -> str:
-    data, parameters = trainer.data, sum(p.numel() for p in trainer.network.parameters())
+    data, name = trainer.data, trainer.recipe.name
+    parameters = sum(p.numel() for p in trainer.network.parameters())
     return (
-        f"{trainer.recipe.name}: {len(data.training.ids):,} tokens to learn from, {len(data.validation.ids):,} held out, "
+        f"{name}: {len(data.training.ids):,} tokens to learn from, {len(data.validation.ids):,} held out, "
         f"vocabulary {len(data.vocabulary):,}, {parameters:,} parameters, {trainer.total_steps:,} steps"
     )
 
