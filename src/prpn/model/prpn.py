@@ -7,9 +7,6 @@ distances, gates = parsing(e);   h = reading(e, gates);   p(x_{t+1}) = softmax(d
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -53,12 +50,11 @@ class PRPN(nn.Module):
         if vocabulary_size < 1:
             raise ConfigError("the vocabulary is empty: give text, or lower text.minimum_count")
         self.config = config
-        with _within_memory(config, vocabulary_size):
-            self.embedding = nn.Embedding(vocabulary_size, config.embedding)
-            self.parsing = ParsingNetwork(config) if config.parsing else PlainGates()
-            self.reading = nn.ModuleList(ReadingLayer(config, first=layer == 0) for layer in range(config.layers))
-            self.predict = PredictNetwork(config)
-            self.decoder = nn.Linear(config.embedding, vocabulary_size)
+        self.embedding = nn.Embedding(vocabulary_size, config.embedding)
+        self.parsing = ParsingNetwork(config) if config.parsing else PlainGates()
+        self.reading = nn.ModuleList(ReadingLayer(config, first=layer == 0) for layer in range(config.layers))
+        self.predict = PredictNetwork(config)
+        self.decoder = nn.Linear(config.embedding, vocabulary_size)
         for table in (self.embedding, self.decoder):
             nn.init.uniform_(table.weight, -0.01, 0.01)
         nn.init.zeros_(self.decoder.bias)
@@ -110,15 +106,3 @@ class PRPN(nn.Module):
         return dropout_of_rows(
             output.features, mask, batch, config.dropout_in_out, self.training, config.dropout_locked
         )  # fmt: skip
-
-
-@contextmanager
-def _within_memory(config: ModelConfig, vocabulary_size: int) -> Iterator[None]:
-    """Report weights that memory has no room for as a matter of their sizes."""
-    try:
-        yield
-    except (RuntimeError, TypeError) as error:
-        if not re.search("allocat|overflow", str(error), re.IGNORECASE):
-            raise
-        sizes = f"model.hidden = {config.hidden}, model.embedding = {config.embedding}, vocabulary {vocabulary_size:,}"
-        raise ConfigError(f"{sizes}: does not fit into memory; give smaller ones") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -67,7 +68,8 @@ def train(
             recipe, texts, validation, tokenized=tokenized, vocabulary=vocabulary, progress=progress
         )  # fmt: skip
     torch.manual_seed(recipe.training.seed)
-    network = PRPN(recipe.model, len(data.vocabulary)).to(place)
+    with _within_memory(recipe, data):
+        network = PRPN(recipe.model, len(data.vocabulary)).to(place)
     if start:
         weights, _ = read_tensors(start / WEIGHTS)
         load_weights(network, weights, str(start))
@@ -189,6 +191,19 @@ def _writable(folder: Path) -> Iterator[None]:
     except OSError as error:
         remedy = "make room and go on with --resume, or choose another --out"
         raise InputError(str(folder), f"cannot be written ({error.strerror or error})", remedy) from None
+
+
+@contextmanager
+def _within_memory(recipe: Recipe, data: Data) -> Iterator[None]:
+    """Report weights that memory has no room for as a matter of their sizes."""
+    try:
+        yield
+    except (RuntimeError, TypeError) as error:
+        if not re.search("allocat|overflow|out of memory", str(error), re.IGNORECASE):
+            raise
+        sizes = f"model.hidden = {recipe.model.hidden}, model.embedding = {recipe.model.embedding}"
+        cause = f"{sizes}, vocabulary {len(data.vocabulary):,}: does not fit into memory"
+        raise ConfigError(f"{cause}; give smaller ones") from None
 
 
 def _size_of_file(path: str) -> int:
