@@ -1,17 +1,20 @@
-"""The README's Python examples run, and its commands exist."""
+"""The README's Python examples run, and the commands of all pages are commands."""
 
 import re
 import runpy
+import shlex
+from itertools import groupby, takewhile
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.main import get_command
 
 from prpn import cli
 from prpn.config import load_recipe, recipe_names
 from prpn.training.run import train
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+REPOSITORY = Path(__file__).parents[1]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
 def test_python_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,12 +28,25 @@ def test_python_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert "bench" in capsys.readouterr().out
 
 
-def test_every_command_and_recipe_exists() -> None:
-    commands = re.findall(r"^prpn (.*)$", README, re.MULTILINE)
-    assert commands
-    for command in commands:
-        verb, *words = command.split()
-        options = [word for word in words if word.startswith("--")]
-        help_text = CliRunner().invoke(cli.app, [verb, "--help"], env={"COLUMNS": "200"}).output
-        assert all(option in help_text for option in options), command
+def commands() -> list[list[str]]:
+    """The words after `prpn` of every command in a block of commands, on every page."""
+    found = []
+    for page in (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))):
+        blocks = re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+        for line in "".join(blocks).splitlines():
+            for is_pipe, part in groupby(shlex.split(line, comments=True), "|".__eq__):
+                name, *words = part
+                if not is_pipe and name == "prpn":
+                    found.append(list(takewhile(">".__ne__, words)))
+    return found
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_every_command_is_one(words: list[str]) -> None:
+    verb, *rest = words
+    get_command(cli.app).commands[verb].make_context(verb, rest)  # type: ignore[attr-defined]
+
+
+def test_every_recipe_is_named() -> None:
+    assert len(commands()) > 30
     assert all(f"`{name}`" in README for name in recipe_names())
