@@ -60,6 +60,8 @@ def train(
 
     The best weights by held-out loss, the vocabulary, the configuration and the metrics go to the model folder. Ctrl-C
     saves and stops; the same command with --resume goes on, and ends with the same weights as an uninterrupted run.
+    With more epochs or steps it goes on beyond its end; a schedule that falls to the end then falls anew from where it
+    would be in the larger budget.
 
     Example: `prpn train quick-word --text my.txt --out runs/mine`
     """
