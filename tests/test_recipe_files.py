@@ -93,7 +93,9 @@ def test_recipes_of_the_package_by_name(tmp_path: Path, monkeypatch: pytest.Monk
         load_recipe("ptb-wrod")
 
 
-@pytest.mark.parametrize("content", ["{", "", "[1]", "[]", '"text"', "3", "null", '{"model": {"hiden": 4}}'])
+@pytest.mark.parametrize(
+    "content", ["{", "", "[1]", "[]", '"text"', "3", "null", '{"model": {"hiden": 4}}', "9" * 5000]
+)
 def test_a_broken_config_json_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(content, "utf-8")

@@ -319,6 +319,8 @@ def read_saved_recipe(path: Path) -> Recipe:
         raise ConfigError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+    except ValueError as error:  # numbers of thousands of digits
+        raise ConfigError(f"{path}: not valid JSON: {error}") from None
 
 
 def _read(path: Path, remedy: str) -> str:

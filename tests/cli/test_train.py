@@ -131,8 +131,11 @@ def test_tokenized_text_is_not_split_again(tmp_path: Path, prpn: Command) -> Non
 
 def test_names_that_are_not_utf8(work: Path, tmp_path: Path, prpn: Command) -> None:
     recipe, text, out = (tmp_path / os.fsdecode(name) for name in (b"\xe9.toml", b"\xe9.txt", b"out"))
-    shutil.copy(work / "tiny.toml", recipe)
-    shutil.copy(work / "text.txt", text)
+    try:
+        shutil.copy(work / "tiny.toml", recipe)
+        shutil.copy(work / "text.txt", text)
+    except OSError:
+        pytest.skip("this file system has no such names")
     result = prpn("train", recipe, "--text", text, "--out", out, "--set", "training.steps=1", "--json")
     assert result.status == 0
     record = json.loads((out / "record.json").read_text(encoding="utf-8"))

@@ -17,6 +17,7 @@ from prpn.distillation.student import mark_loss
 from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import Parser
 from prpn.pretrained import load
+from prpn.training.lock import only_run
 from prpn.trees import Tree, build
 from prpn.trees.cleaning import restrict
 from tests.kernels.parsers import random_parser
@@ -150,6 +151,9 @@ def test_the_folder_is_looked_at_first(text: str, tmp_path: Path) -> None:
     for folder, cause in (("mine", "holds other files"), ("text.txt", "cannot be made"), ("text.txt/x", "cannot be")):
         with pytest.raises(InputError, match=cause), patch.object(run, "mark_lessons", side_effect=AssertionError):
             distill([random_parser()], [text], tmp_path / folder, how, quiet=True)
+    (tmp_path / "busy").mkdir()
+    with only_run(tmp_path / "busy"), pytest.raises(InputError, match="another run is writing here"):
+        distill([random_parser()], [text], tmp_path / "busy", how, quiet=True)
     (tmp_path / "killed").mkdir()
     for name in ("vocabulary.json", "parser.safetensors", ".record.json.1.tmp"):
         (tmp_path / "killed" / name).write_text("left behind")

@@ -31,10 +31,11 @@ from prpn.text.atomic import replacing
 from prpn.text.batches import alike_in_length
 from prpn.text.files import STANDARD_INPUT
 from prpn.training.checkpoint import write_tensors
+from prpn.training.lock import only_run
 from prpn.training.record import machine
 from prpn.trees.from_distances import LEANING, build
 
-LEFT_BEHIND = frozenset(["vocabulary.json", WEIGHTS, DISTILLED, "record.json"])
+LEFT_BEHIND = frozenset(["vocabulary.json", WEIGHTS, DISTILLED, "record.json", "training"])
 """What is in a folder whose distillation was killed."""
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Of scores, targets and mask, (B, T) each."""
@@ -78,7 +79,7 @@ def distill(
 
     `language_model` is the folder of the first parser, if its language model shall come along.
     """
-    how, folder, began = how or StudentConfig(), Path(folder), time.monotonic()
+    how, folder = how or StudentConfig(), Path(folder)
     if not parsers:
         raise ConfigError("nobody to learn from: give one parser or more")
     for parser in parsers:
@@ -92,6 +93,21 @@ def distill(
         if not Path(text).is_file():
             raise InputError(text, "no file that can be read twice", "give text in a file")
     _make(folder)
+    with only_run(folder):
+        return _distilled(parsers, texts, folder, how, builder, tokenized, language_model, quiet)
+
+
+def _distilled(
+    parsers: Sequence[Parser],
+    texts: Sequence[str],
+    folder: Path,
+    how: StudentConfig,
+    builder: Builder | None,
+    tokenized: bool,
+    language_model: Path | None,
+    quiet: bool,
+) -> dict[str, Any]:
+    began = time.monotonic()
     taught = builder or parsers[0].builder
     own: Builder = taught if taught in LEANING else "unbiased"
     vocabulary = parsers[0].vocabulary

@@ -47,7 +47,7 @@ def is_read_once(path: str | Path) -> bool:
         return True
     try:
         mode = Path(path).stat().st_mode
-    except OSError:
+    except (OSError, ValueError):
         return False  # whoever reads it will say what is wrong
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 

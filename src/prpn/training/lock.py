@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +17,7 @@ except ImportError:  # not on every system
     fcntl = None  # type: ignore[assignment]
 
 LOCK = "training/lock"
+ATTEMPTS, PAUSE = 5, 0.1
 
 
 def refuse_running(folder: Path) -> None:
@@ -32,14 +34,29 @@ def only_run(folder: Path) -> Iterator[None]:
         yield
         return
     path = folder / LOCK
-    path.parent.mkdir(exist_ok=True)
-    with path.open("ab") as file:
-        if not _lock(file) or not _is_at(path, file):
-            raise InputError(str(folder), "another run is writing here", "wait for its end, or choose another --out")
+    file = _taken(path)
+    if file is None:
+        raise InputError(str(folder), "another run is writing here", "wait for its end, or choose another --out")
+    with file:
         try:
             yield
         finally:
             path.unlink(missing_ok=True)
+            with suppress(OSError):  # it is not empty
+                path.parent.rmdir()
+
+
+def _taken(path: Path) -> IO[bytes] | None:
+    """The locked file; None if somebody has it, and not just for a moment."""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(PAUSE)
+        path.parent.mkdir(exist_ok=True)
+        file = path.open("ab")
+        if _lock(file) and _is_at(path, file):
+            return file
+        file.close()
+    return None
 
 
 def _lock(file: IO[bytes]) -> bool:

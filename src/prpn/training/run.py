@@ -190,7 +190,8 @@ def _writable(folder: Path) -> Iterator[None]:
         raise
     except OSError as error:
         remedy = "make room and go on with --resume, or choose another --out"
-        raise InputError(str(folder), f"cannot be written ({error.strerror or error})", remedy) from None
+        place = error.filename or folder
+        raise InputError(str(place), f"cannot be written ({error.strerror or error})", remedy) from error
 
 
 @contextmanager
@@ -210,7 +211,7 @@ def _size_of_file(path: str) -> int:
     """Its bytes; none if it is another thing, or cannot be read: whoever reads it will say what is wrong."""
     try:
         status = Path(path).stat()
-    except OSError:
+    except (OSError, ValueError):
         return 0
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
