@@ -44,7 +44,8 @@ def commands() -> list[list[str]]:
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_every_command_is_one(words: list[str]) -> None:
     verb, *rest = words
-    get_command(cli.app).commands[verb].make_context(verb, rest)  # type: ignore[attr-defined]
+    context = get_command(cli.app).commands[verb].make_context(verb, rest)  # type: ignore[attr-defined]
+    assert context.command.name == verb
 
 
 def test_every_recipe_is_named() -> None:

@@ -31,6 +31,7 @@ from prpn.text.atomic import replacing
 from prpn.text.batches import alike_in_length
 from prpn.text.files import STANDARD_INPUT
 from prpn.training.checkpoint import write_tensors
+from prpn.training.folder import make_folder
 from prpn.training.lock import only_run
 from prpn.training.record import machine
 from prpn.trees.from_distances import LEANING, build
@@ -158,11 +159,8 @@ def _distilled(
 
 def _make(folder: Path) -> None:
     """The folder, before hours of work; what a distillation that was killed has left in it is written anew."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        found = {path.name for path in folder.iterdir()}
-    except OSError as error:
-        raise InputError(str(folder), f"cannot be made ({error.strerror})", "choose another --out") from None
+    make_folder(folder)
+    found = {path.name for path in folder.iterdir()}
     if CONFIG in found:
         raise InputError(str(folder), "already holds a model", "choose another --out")
     if not all(name in LEFT_BEHIND or name.endswith(".tmp") for name in found):

@@ -18,6 +18,7 @@ from prpn.embedded import CONFIG, model_folder
 from prpn.errors import InputError
 from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
 from prpn.training.checkpoint import read_tensors, write_tensors
+from prpn.training.folder import make_folder
 
 LEFT_OUT = ("metrics.jsonl", "record.json")
 """Files of a model folder that tell of its training."""
@@ -31,10 +32,7 @@ def pack(model: str | Path, out: Path) -> int:
         raise InputError(str(folder), "has no weights", "finish its training with --resume")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(str(out), "is there already", "choose another --out")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(str(out), f"cannot be made ({error.strerror})", "choose another --out") from None
+    make_folder(out)
     for name in weights:
         tensors, header = read_tensors(folder / name)
         write_tensors(out / name, {key: _halved(tensor) for key, tensor in tensors.items()}, header)

@@ -15,28 +15,27 @@ import torch
 
 from prpn.config import Recipe, read_saved_recipe, save_recipe
 from prpn.embedded import CONFIG, model_folder
-from prpn.errors import ConfigError, InputError, PrpnError
+from prpn.errors import ConfigError
 from prpn.model import PRPN
 from prpn.model.parsing import ParsingNetwork
-from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser, standard_deviation
+from prpn.parsing.parser import WEIGHTS, Parser, standard_deviation
 from prpn.provenance import commit
 from prpn.report.progress import counting
-from prpn.text.files import legible, refuse_standard_input_twice
+from prpn.text.files import refuse_standard_input_twice
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import arrays_of, load_weights, read_tensors, weights_of, write_tensors
 from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
+from prpn.training.folder import MADE_AT_THE_END, make_folder, refuse_used, writable
 from prpn.training.lock import only_run, refuse_running
-from prpn.training.loop import CHECKPOINT, Trainer
+from prpn.training.loop import Trainer
 from prpn.training.process import denormals_are_zero
 from prpn.training.record import peak_memory_gib, protocol, score_json, write_card, write_record
 from prpn.training.watch import TreebankWatch
 
 SCALE_TOKENS = 100_000
 """Of held-out text, enough to measure the standard deviation of distances."""
-
-MADE_AT_THE_END = ("record.json", "README.md")
 
 
 @denormals_are_zero()
@@ -55,8 +54,8 @@ def train(
 ) -> dict[str, Any]:
     """Train a model into `folder`; what came out, as JSON-ready values."""
     began, folder, place, started_from = time.monotonic(), Path(folder), usable_device(device), commit()
-    with _writable(folder):
-        _refuse_used(folder, resume)
+    with writable(folder):
+        refuse_used(folder, resume)
         refuse_running(folder)
     start = model_folder(initial) if initial else None
     vocabulary = _vocabulary_of(start, recipe) if start else None
@@ -76,9 +75,9 @@ def train(
     trainer = Trainer(recipe, data, network, folder, watch)
     in_characters = recipe.text.tokenizer == "characters"
     display = Display(trainer.total_steps, in_characters, quiet)
-    _make(folder)
-    with _writable(folder), only_run(folder):
-        _refuse_used(folder, resume)  # again: another run may have been here while the text was read
+    make_folder(folder)
+    with writable(folder), only_run(folder):
+        refuse_used(folder, resume)  # again: another run may have been here while the text was read
         _learn(trainer, display, resume)
         position = trainer.position
         with counting("scoring the held-out text", len(data.validation.ids), quiet) as progress:
@@ -146,52 +145,6 @@ def _scale_of_distances(network: PRPN, recipe: Recipe, data: Data) -> float:
     lines = np.split(ids, np.flatnonzero(ids == data.vocabulary.end) + 1)
     words = [line[line != data.vocabulary.end] for line in lines]
     return standard_deviation(parser.scores_of_ids(np.concatenate(words).astype(np.int32), list(map(len, words))))
-
-
-def _refuse_used(folder: Path, resume: bool) -> None:
-    if (name := legible(str(folder))) != str(folder):  # safetensors could not read from there
-        raise InputError(name, "its name is not UTF-8", "choose another --out")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(str(folder), "is a file", "give --out a folder")
-    present = {name for name in (WEIGHTS, DISTILLED, CHECKPOINT, *MADE_AT_THE_END) if (folder / name).exists()}
-    if present & {WEIGHTS, DISTILLED, CHECKPOINT}:
-        if CHECKPOINT not in present and present & {DISTILLED, *MADE_AT_THE_END}:
-            raise InputError(str(folder), "is finished, its checkpoint gone", "use --init with another --out")
-        if not resume:
-            raise InputError(str(folder), "already holds a run", "go on with --resume, or choose another --out")
-    elif folder.is_dir() and any(folder.iterdir()) and not _is_started_run(folder):
-        raise InputError(str(folder), "holds files that are not a run's", "choose another --out")
-
-
-def _is_started_run(folder: Path) -> bool:
-    """Whether the folder holds a run that was stopped before its first checkpoint."""
-    if all(entry.name == "training" or entry.name.endswith(".tmp") for entry in folder.iterdir()):
-        return True
-    try:
-        read_saved_recipe(folder / CONFIG)
-    except PrpnError:
-        return False
-    return True
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(str(folder), f"cannot be made ({error.strerror})", "choose another --out") from None
-
-
-@contextmanager
-def _writable(folder: Path) -> Iterator[None]:
-    """Report a failure to write there as one."""
-    try:
-        yield
-    except BrokenPipeError:  # nobody reads the messages any more
-        raise
-    except OSError as error:
-        remedy = "make room and go on with --resume, or choose another --out"
-        place = error.filename or folder
-        raise InputError(str(place), f"cannot be written ({error.strerror or error})", remedy) from error
 
 
 @contextmanager
