@@ -18,7 +18,7 @@ from prpn.config import (
     recipe_names,
     save_recipe,
 )
-from prpn.errors import InputError
+from prpn.errors import InputError, PrpnError
 from tests.refusals import raises_config_error
 
 
@@ -54,7 +54,7 @@ def test_a_toml_file_gives_its_recipe(tmp_path: Path) -> None:
 def test_a_broken_recipe_file_is_refused(content: bytes, fragments: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_bytes(content)
-    with raises_config_error(*fragments):
+    with pytest.raises(PrpnError, match="(?s)^[^\n]*" + "[^\n]*".join(fragments) + "[^\n]*$"):
         load_recipe(str(path))
 
 
@@ -67,12 +67,13 @@ def test_a_byte_order_mark_is_no_part_of_a_recipe(tmp_path: Path) -> None:
 def test_a_recipe_that_cannot_be_read_is_no_model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "closed.toml"
     path.touch()
+    (tmp_path / "config.json").touch()
 
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_text", refuse)
-    with pytest.raises(InputError, match=r"closed\.toml: cannot be read \(Permission denied\); check its permissions$"):
+    with pytest.raises(InputError, match=r"closed\.toml: cannot be read \(Permission denied\)"):
         load_recipe(str(path))
     with pytest.raises(InputError, match=r"config\.json: cannot be read .*; is this a model folder\?$"):
         read_saved_recipe(tmp_path / "config.json")
@@ -99,7 +100,7 @@ def test_recipes_of_the_package_by_name(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_broken_config_json_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(content, "utf-8")
-    with raises_config_error(r"config\.json:"):
+    with pytest.raises(PrpnError, match=r"^[^\n]*config\.json:[^\n]*$"):
         read_saved_recipe(path)
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from prpn.api.evaluation import evaluate
+    from prpn.api.model import Model, load
     from prpn.config import ModelConfig, Recipe, TextConfig, TrainingConfig, load_recipe, recipe_names
     from prpn.errors import ConfigError, InputError, PrpnError
     from prpn.model import PRPN, Output, State
     from prpn.parsing.parser import Parser
-    from prpn.pretrained import Model, evaluate, load
     from prpn.training.run import train
     from prpn.trees import Tree, average, build
     from prpn.trees.evaluation import Evaluation
@@ -36,9 +37,9 @@ _HOMES = {
     "PRPN": "model",
     "Output": "model",
     "State": "model",
-    "Model": "pretrained",
-    "evaluate": "pretrained",
-    "load": "pretrained",
+    "Model": "api.model",
+    "evaluate": "api.evaluation",
+    "load": "api.model",
     "Parser": "parsing.parser",
     "train": "training.run",
     "Tree": "trees",
@@ -60,3 +61,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module prpn has no attribute {name}")
     return getattr(import_module(f"prpn.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -21,7 +21,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from prpn.errors import ConfigError, InputError
+from prpn.errors import ConfigError
+from prpn.models.files import read_json, read_text
 from prpn.text.atomic import replacing
 from prpn.text.files import legible
 
@@ -115,6 +116,8 @@ class ModelConfig:
             _require(getattr(self, name) >= 1, f"model.{name} = {getattr(self, name)}: a network needs at least 1")
         for name in ("residual_blocks", "lookback"):
             _require(getattr(self, name) >= 0, f"model.{name} = {getattr(self, name)}: give 0 or more")
+        for name, most in (("layers", 100), ("residual_blocks", 100), ("lookback", 1000), ("memory_slots", 1000)):
+            _require(getattr(self, name) <= most, f"model.{name} = {getattr(self, name)}: give at most {most:,}")
         _require(
             self.temperature > 0,
             f"model.temperature = {self.temperature}: τ is positive (inf for hard 0/1 gates); 0 would halve every gate",
@@ -277,7 +280,7 @@ def load_recipe(name_or_path: str) -> Recipe:
     if path.suffix == ".toml" or path.is_file():
         if not path.is_file():
             raise ConfigError(f"{path}: no such recipe file; give a TOML file or one of {', '.join(recipe_names())}")
-        text, name = _read(path, "check its permissions"), legible(path.stem)
+        text, name = read_text(path, "give a recipe file of a few lines"), legible(path.stem)
     elif name_or_path in recipe_names():
         text, name = (_recipe_folder() / f"{name_or_path}.toml").read_text(encoding="utf-8"), name_or_path
     else:
@@ -310,26 +313,12 @@ def save_recipe(recipe: Recipe, path: Path) -> None:
 
 def read_saved_recipe(path: Path) -> Recipe:
     """Read config.json."""
-    text = _read(path, "is this a model folder?")
+    values = read_json(path)
     try:
-        values = json.loads(text)
         _require(isinstance(values, Mapping), "not a configuration: it must hold sections")
         return recipe_from(values, path.parent.resolve().name)
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-    except ValueError as error:  # numbers of thousands of digits
-        raise ConfigError(f"{path}: not valid JSON: {error}") from None
-
-
-def _read(path: Path, remedy: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: not UTF-8; save it as UTF-8") from None
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read ({error.strerror})", remedy) from None
 
 
 def _section(section: str, values: Any) -> Any:

@@ -17,10 +17,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from prpn.api.model import Model, load
 from prpn.baselines.unigram import unigram_score
 from prpn.config import Recipe, load_recipe, read_saved_recipe
 from prpn.errors import InterruptedRunError, PrpnError
-from prpn.pretrained import Model, load
 from prpn.report.evaluation import print_evaluation
 from prpn.report.progress import counting
 from prpn.report.terminal import draw_sentence

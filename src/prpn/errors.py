@@ -3,6 +3,8 @@
 The command line shows them as a single line; anything else that escapes is a defect of ours.
 """
 
+from __future__ import annotations
+
 
 class PrpnError(ValueError):
     """Base of every error that is the user's to mend, not the program's."""
@@ -13,10 +15,15 @@ class InterruptedRunError(PrpnError):
 
 
 class InputError(PrpnError):
-    """A file or stream that cannot be used."""
+    """A file, stream or value that cannot be used."""
 
     def __init__(self, place: str, cause: str, remedy: str = "") -> None:
         super().__init__(f"{place}: {cause}" + (f"; {remedy}" if remedy else ""))
+        self.place, self.cause, self.remedy = place, cause, remedy
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:
+        """How other processes get it: from its parts, not from its sentence."""
+        return type(self), (self.place, self.cause, self.remedy)
 
 
 class ConfigError(PrpnError):

@@ -10,7 +10,7 @@ from shutil import copytree
 
 import pytest
 
-from prpn.embedded import model_folder
+from prpn.models.folder import model_folder
 from prpn.parsing.parser import Parser
 from tests.cli.command import Command, assert_refused
 

@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 import pytest
 
+from prpn.api.model import load
 from prpn.config import Builder
-from prpn.pretrained import load
 from prpn.report.study import study_table
 from prpn.reproduction import package, recorded
 from prpn.reproduction.experiments import load_experiments

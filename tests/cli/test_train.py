@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from prpn.api.model import load
 from prpn.cli.options import print_json
-from prpn.embedded import model_folder
-from prpn.pretrained import load
+from prpn.models.folder import model_folder
 from tests.cli.command import Command
 from tests.training.tiny import differences, files, metrics, outcome, toml
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+from prpn.api.model import load
 from prpn.distillation import Lessons, distill, mark_lessons, run, tree_lessons
 from prpn.distillation.run import StudentConfig
 from prpn.distillation.student import mark_loss
 from prpn.errors import ConfigError, InputError
 from prpn.parsing.parser import Parser
-from prpn.pretrained import load
 from prpn.training.lock import only_run
 from prpn.trees import Tree, build
 from prpn.trees.cleaning import restrict

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import prpn
-from prpn.embedded import DEFAULT, embedded_models, held_out_loss, is_embedded, model_folder
 from prpn.errors import InputError
+from prpn.models.folder import DEFAULT, embedded_models, held_out_loss, is_embedded, model_folder
 from prpn.parsing.parser import Parser
 from tests.cli.command import Command, assert_refused
 

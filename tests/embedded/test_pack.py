@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from prpn.api.model import load
 from prpn.distillation import distill
 from prpn.embedded.pack import pack, share_of_changed_trees
 from prpn.errors import InputError
 from prpn.parsing.parser import Parser
-from prpn.pretrained import load
 from prpn.text.files import first_sentences
 from prpn.training.checkpoint import read_tensors
 from tests.cli.command import Command, assert_refused

@@ -15,6 +15,7 @@ from prpn.kernels import native
 from prpn.parsing.parser import Parser
 from prpn.text.files import read_lines
 from prpn.text.vocabulary import Vocabulary
+from prpn.trees.from_distances import build
 
 needs_native = pytest.mark.skipif(native.library() is None, reason="no native core was built")
 KERNELS = [pytest.param("fp32", marks=needs_native), "off"]
@@ -57,8 +58,9 @@ def random_parser(
 
 def expected_lines(parser: Parser, path: Path, form: str, builder: Builder, tokenized: bool) -> Iterator[str]:
     for _, line in read_lines(path):
-        found = next(parser.parse_many(["" if isinstance(line, InputError) else line], builder, tokenized=tokenized))
-        tree, distances = found.tree, parser.activated(found.scores).tolist()
+        words = [] if isinstance(line, InputError) else parser.words(line, tokenized)
+        scores = parser.scores([words])[0]
+        tree, distances = build(words, parser.in_units(scores, builder), builder), parser.activated(scores).tolist()
         brackets = tree.brackets() if tree.words else ""
         if form == "jsonl":
             fields = {

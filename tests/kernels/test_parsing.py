@@ -22,6 +22,7 @@ from prpn.errors import InputError
 from prpn.kernels import parsing
 from prpn.parsing import folded
 from prpn.parsing import text as parse_text
+from prpn.parsing import words as word_reader
 from prpn.parsing.folded import Folded, Rows
 from prpn.parsing.parser import Parser
 from prpn.text import files
@@ -91,7 +92,7 @@ def test_scores_are_those_of_a_loop_with_any_sizes_and_any_room(
     windows = lookback + 1 + lookahead
     network = random_parser(seed, channels=channels, lookback=windows - 1, size=size).network
     network.lookahead = lookahead
-    row_bytes = 4 * network.rows.table.shape[1]
+    row_bytes = 4 * network.rows.windows * network.rows.channels
     draw = np.random.default_rng(seed)
     sentences = [draw.integers(0, len(WORDS) + 2, length).tolist() for length in lengths]
     with pytest.MonkeyPatch.context() as patch:
@@ -159,7 +160,7 @@ def test_lines_are_those_of_tree_objects(
         patch.setenv("PRPN_KERNELS", kernels)
         patch.setattr(parsing, "threads", lambda: threads)
         patch.setattr(parsing, "REMEMBERED_CHUNKS", remembered)
-        patch.setattr(parse_text, "REMEMBERED_CHUNKS", remembered)
+        patch.setattr(word_reader, "REMEMBERED_CHUNKS", remembered)
         patch.setattr(files, "BLOCK_BYTES", block)
         parser = random_parser(text=config, flavour=flavour, unknown_classes=CLASSES if ended else ())
         tokenized = tokenized and not parser.tokenizer.by_character
@@ -299,7 +300,7 @@ def test_chunks_are_forgotten_when_there_are_too_many(
 ) -> None:
     monkeypatch.setenv("PRPN_KERNELS", kernels)
     monkeypatch.setattr(parsing, "REMEMBERED_CHUNKS", remembered)
-    monkeypatch.setattr(parse_text, "REMEMBERED_CHUNKS", remembered)
+    monkeypatch.setattr(word_reader, "REMEMBERED_CHUNKS", remembered)
     monkeypatch.setattr(files, "BLOCK_BYTES", 6)
     (tmp_path / "text").write_text("1 2 3 4\n" * 3)
     parser, chunks = random_parser(), []
@@ -327,7 +328,7 @@ def test_what_is_not_a_number_is_refused(kernels: str, tmp_path: Path, monkeypat
     parser = random_parser()
     parser.network.rows.embedding[parser.vocabulary.encode(["old"])] = np.nan
     (tmp_path / "text").write_text("the man\nthe old man\n")
-    with pytest.raises(InputError, match="the one before 'old' is not a number"):
+    with pytest.raises(InputError, match="the distance before 'old' is nan.*diverge"):
         written(parser, tmp_path / "text", "brackets", "paper", False)
 
 
@@ -338,10 +339,12 @@ def test_rows_do_not_depend_on_what_they_are_made_with(kernels: str, monkeypatch
     ids = np.arange(len(WORDS), dtype=np.int32)
     one, other = (random_parser(channels=37, size=19).network for _ in range(2))
     for word in ids:
-        other.rows.slots(ids[word : word + 1])
+        other.rows.look_up(ids[word : word + 1])
     tolerance = 0.0 if kernels == "fp32" else 1e-5  # numpy's products add up in an order that depends on their sizes
     np.testing.assert_allclose(one.scores(ids, ends), other.scores(ids, ends), rtol=tolerance, atol=tolerance)
-    assert all(a < b for a, b in pairwise(sorted({*other.rows.slots(ids)})))
+    found = other.rows.look_up(ids)
+    assert found is not None
+    assert all(a < b for a, b in pairwise(sorted(set(found[1].tolist()))))
 
 
 @pytest.mark.parametrize("kernels", KERNELS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from prpn.api.model import Model
 from prpn.config import Recipe
 from prpn.model import PRPN
-from prpn.pretrained import Model
 from prpn.text.vocabulary import Vocabulary
 from tests.training.tiny import WORDS, recipe
 

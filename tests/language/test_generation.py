@@ -8,8 +8,8 @@ from itertools import islice
 import pytest
 import torch
 
+from prpn.api.model import Model
 from prpn.language.generation import Sampling, draw, generate, prompt_tokens, written
-from prpn.pretrained import Model
 from prpn.text.tokenizer import Tokenizer
 from tests.language.models import KINDS, SENTENCE, log_probabilities, model_of
 from tests.refusals import raises_config_error

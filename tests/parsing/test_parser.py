@@ -12,13 +12,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prpn.api.model import Model
 from prpn.config import ModelConfig, Recipe, TextConfig
 from prpn.errors import InputError
 from prpn.model import PRPN
 from prpn.model.parsing import ParsingNetwork
 from prpn.parsing import parser as parser_module
 from prpn.parsing.parser import Parser
-from prpn.pretrained import Model
 from prpn.text.vocabulary import Vocabulary
 from prpn.trees import build
 from tests.model.cases import configs, seeds

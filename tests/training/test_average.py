@@ -99,5 +99,5 @@ def test_through_a_checkpoint(tied: str) -> None:
     change(net, 0)
     average.update(0)
     other = WeightAverage(network(f"model.tied={tied}"), 0.5)
-    other.load(average.tensors())
+    other.load(average.tensors(), "here")
     assert all(torch.equal(tensor, other.weights[name]) for name, tensor in average.weights.items())

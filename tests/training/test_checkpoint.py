@@ -97,7 +97,10 @@ def test_weights_into_a_new_network(tied: str) -> None:
 @pytest.mark.parametrize("change", ["model.hidden=10", "model.layers=2", "model.tied=false"])
 def test_weights_of_another_network(change: str) -> None:
     weights = weights_of(PRPN(recipe().model, 9))
-    with pytest.raises(InputError, match=r"^here: weights do not fit the configuration \([^\n]*\); was config\.json"):
+    with pytest.raises(
+        InputError,
+        match=r"^here: weights do not fit the configuration \([^\n]*\); take config\.json, vocabulary\.json and weights",
+    ):
         load_weights(PRPN(recipe(change).model, 9), weights, "here")
 
 

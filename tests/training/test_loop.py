@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from prpn import kernels
+from prpn.api.model import load
 from prpn.errors import ConfigError, InputError, PrpnError
 from prpn.model import PRPN
-from prpn.pretrained import load
 from prpn.text.batches import Batch
 from prpn.text.vocabulary import Vocabulary
 from prpn.training import loop

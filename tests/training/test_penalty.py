@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prpn.pretrained import load
+from prpn.api.model import load
 from prpn.training.penalty import penalty
 
 from .tiny import metrics, recipe, run, write_text

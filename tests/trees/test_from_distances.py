@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prpn.errors import ConfigError, InputError
 from prpn.trees import Builder, Tree, build, has_ties
-from prpn.trees.from_distances import LEANING, in_preorder, spans_of_many
+from prpn.trees.from_distances import LEANING, spans_of_many
 from tests.reference import trees as reference
 
 WITH_TIES = st.lists(st.sampled_from([0.0, 0.5, 1.0, -1.0, math.inf, -math.inf]), min_size=1, max_size=20)
@@ -75,14 +75,10 @@ def test_paper_is_unbiased_with_the_larger_of_two_neighbours_at_each_gap(distanc
 def test_many_at_once_as_one_by_one(builder: Builder, data: st.DataObject) -> None:
     sentences = data.draw(st.lists((QUARTERS if builder in LEANING else DISTANCES) | st.just([]), max_size=6))
     ends = np.cumsum([len(distances) for distances in sentences], dtype=np.int64)
-    starts, stops = spans_of_many(np.concatenate([[], *sentences]), ends, builder)
-    order = in_preorder(starts, stops)
-    expected = [
-        (begin + start, begin + end)
-        for begin, distances in zip([0, *ends.tolist()], sentences, strict=False)
-        for start, end in build(letters(len(distances)), distances, builder).spans()
-    ]
-    assert list(zip(starts[order].tolist(), stops[order].tolist(), strict=True)) == expected
+    starts, stops, span_ends = spans_of_many(np.concatenate([[], *sentences]), ends, builder)
+    found = list(zip(starts.tolist(), stops.tolist(), strict=True))
+    expected = [build(letters(len(distances)), distances, builder).spans() for distances in sentences]
+    assert [found[begin:end] for begin, end in itertools.pairwise([0, *span_ends.tolist()])] == expected
 
 
 @pytest.mark.parametrize("count", range(1, 7))

@@ -54,7 +54,7 @@ def distill(
     """
     from prpn.distillation import distill as run
     from prpn.distillation.run import StudentConfig
-    from prpn.embedded import model_folder
+    from prpn.models.folder import model_folder
     from prpn.parsing.parser import Parser
 
     how = StudentConfig(

@@ -53,7 +53,8 @@ def judge(
 
     from prpn import provenance
     from prpn.config import save_recipe
-    from prpn.embedded import CONFIG, held_out_loss, is_embedded, model_folder
+    from prpn.models.files import CONFIG
+    from prpn.models.folder import held_out_loss, is_embedded, model_folder
     from prpn.parsing.parser import Parser
     from prpn.report.console import console_for_tables
     from prpn.report.progress import counting

@@ -121,8 +121,8 @@ def generate(
     """
     from secrets import randbits
 
+    from prpn.api.model import load
     from prpn.language.generation import Sampling, prompt_tokens, written
-    from prpn.pretrained import load
     from prpn.text.tokenizer import Tokenizer
     from prpn.training.run import usable_device
 
@@ -152,11 +152,11 @@ def info(
 ) -> None:
     """Tell what a model is, what it was trained on, its numbers, and which kernels are in use."""
     from prpn import kernels
+    from prpn.api.model import load
     from prpn.config import read_saved_recipe
-    from prpn.embedded import CONFIG, model_folder
     from prpn.model import PRPN
-    from prpn.parsing.parser import WEIGHTS
-    from prpn.pretrained import load
+    from prpn.models.files import CONFIG, WEIGHTS
+    from prpn.models.folder import model_folder
     from prpn.text.vocabulary import Vocabulary
     from prpn.training.record import read_record
 

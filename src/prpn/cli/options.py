@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from prpn.embedded import DEFAULT, model_folder
+from prpn.models.folder import DEFAULT, model_folder
 from prpn.text.files import legible
 
 VERBS = (

@@ -12,9 +12,9 @@ from prpn.cli.options import EMBEDDED, Device, Json, SomeModel, Tokenized, app, 
 from prpn.errors import ConfigError
 
 if TYPE_CHECKING:
+    from prpn.api.model import Model
     from prpn.language.cache_pointer import CachePointer
     from prpn.language.surprisal import ScoredToken
-    from prpn.pretrained import Model
     from prpn.training.evaluate import LanguageScore
 
 
@@ -61,9 +61,9 @@ def perplexity(
 
     - `prpn perplexity grammatical.txt --against ungrammatical.txt --model runs/mine`
     """
-    from prpn.embedded import is_embedded, model_folder
+    from prpn.api.model import load
     from prpn.language.cached_score import load_cache, require_running_text
-    from prpn.pretrained import load
+    from prpn.models.folder import is_embedded, model_folder
     from prpn.training.run import usable_device
 
     _refuse_what_does_not_go_together(cache, tune, per_token, against)

@@ -38,10 +38,10 @@ def temperature(
     from rich.table import Table
 
     from prpn import provenance
+    from prpn.api.model import load
     from prpn.errors import InputError
     from prpn.language.temperature import TEMPERATURES, sentence_lengths, structure, temperatures_from
     from prpn.parsing.parser import Parser
-    from prpn.pretrained import load
     from prpn.report.console import console_for_tables
     from prpn.report.progress import counting
     from prpn.text.files import place_of

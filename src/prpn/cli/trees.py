@@ -239,7 +239,7 @@ def _show(
     result: Evaluation, as_json: bool, paths: list[str], folders: Mapping[str, Path], parsers: Mapping[str, Parser]
 ) -> None:
     from prpn import provenance
-    from prpn.embedded import held_out_loss
+    from prpn.models.folder import held_out_loss
     from prpn.report.evaluation import print_evaluation
     from prpn.trees.treebank import files_of
 

@@ -21,10 +21,10 @@ from torch import Tensor
 from prpn.config import Builder, save_recipe
 from prpn.distillation.lessons import Lessons, mark_lessons, tree_lessons
 from prpn.distillation.student import Student, gap_scores, mark_loss, splitting_loss
-from prpn.embedded import CONFIG
 from prpn.errors import ConfigError, InputError
+from prpn.models.files import CONFIG, DISTILLED, WEIGHTS
 from prpn.parsing.folded import Folded
-from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser, standard_deviation
+from prpn.parsing.parser import Parser, standard_deviation
 from prpn.provenance import command, commit
 from prpn.report.progress import counting
 from prpn.text.atomic import replacing

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from torch import Tensor
 
-from prpn.embedded import CONFIG, model_folder
 from prpn.errors import InputError
-from prpn.parsing.parser import DISTILLED, WEIGHTS, Parser
+from prpn.models.files import CONFIG, DISTILLED, WEIGHTS
+from prpn.models.folder import model_folder
+from prpn.parsing.parser import Parser
 from prpn.training.checkpoint import read_tensors, write_tensors
 from prpn.training.folder import make_folder
 

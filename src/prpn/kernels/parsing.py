@@ -49,12 +49,18 @@ def make_rows(embedding: Array, kernel: Array, ids: NDArray[np.int32], rows: Arr
 
 
 def scores(
-    folded: Folded, slots: NDArray[np.int32], first: int, ends: NDArray[np.int64], out: Array, begin: int
+    folded: Folded,
+    table: Array,
+    slots: NDArray[np.int32],
+    first: int,
+    ends: NDArray[np.int64],
+    out: Array,
+    begin: int,
 ) -> None:
-    """Fill in the scores of the words from `begin` on; `slots` has the rows of the words from `first` on."""
+    """Fill in the scores of the words from `begin` on; `slots` has the rows in `table` of the words from `first` on."""
     rows = folded.rows
     required_library().prpn_parsing_scores(
-        rows.table.ctypes.data, folded.bias.ctypes.data, folded.head.ctypes.data, folded.head_bias,
+        table.ctypes.data, folded.bias.ctypes.data, folded.head.ctypes.data, folded.head_bias,
         rows.channels, rows.windows, folded.lookahead, rows.SILENCE, rows.START, slots.ctypes.data, first,
         ends.ctypes.data, len(ends), begin, begin + len(out), out.ctypes.data, threads(),
     )  # fmt: skip

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from prpn import kernels
 from prpn.kernels import parsing as native
+from prpn.locks import lock_across_forks
 
 Array = NDArray[np.float32]
 
@@ -38,8 +39,16 @@ def native_in_use() -> bool:
     return kernels.in_use() in ("fp32", "bf16")
 
 
+_MAKING = lock_across_forks()
+"""Held while rows are looked up and made."""
+
+
 class Rows:
-    """V_k e of the words seen so far, in bounded memory."""
+    """V_k e of the words seen so far, in bounded memory, for any number of threads.
+
+    A row that somebody may be reading is never written again: rows are only added to a table, and when it is full the
+    next one begins. Who was given the old one keeps it.
+    """
 
     SILENCE, START = 0, 1
     """Where the zero vector and the token that precedes sentences have their rows."""
@@ -50,35 +59,37 @@ class Rows:
         self._kernel = np.ascontiguousarray(kernel.reshape(size, -1), dtype=np.float32)  # (E, (L + 1 + R) C)
         columns = self._kernel.shape[1]
         # Look-back, the word itself, look-ahead, and the two rows that always stay.
-        capacity = min(len(embedding) + 1, max(limit // (4 * columns), self.windows + 2))
-        spare = np.empty(capacity * columns + VECTOR, dtype=np.float32)
+        self._capacity = min(len(embedding) + 1, max(limit // (4 * columns), self.windows + 2))
+        with _MAKING:
+            self._begin_table()
+
+    def look_up(self, ids: NDArray[np.int32]) -> tuple[Array, NDArray[np.int32]] | None:
+        """A table (…, columns) and which of its rows each word has; None if there are more different words than rows."""
+        with _MAKING:
+            slots = self._slots[ids]
+            if slots.min(initial=0) >= 0:
+                return self._table, slots
+            new = np.unique(ids[slots < 0])
+            if self._count + len(new) > self._capacity:
+                self._begin_table()
+                new = np.setdiff1d(ids, self._start)
+                if self._count + len(new) > self._capacity:
+                    return None
+            self._make(new)
+            return self._table, self._slots[ids]
+
+    def _begin_table(self) -> None:
+        columns = self._kernel.shape[1]
+        spare = np.empty(self._capacity * columns + VECTOR, dtype=np.float32)
         aligned = -(spare.ctypes.data // 4) % VECTOR
-        self.table = spare[aligned : aligned + capacity * columns].reshape(capacity, columns)
-        self._slots = np.empty(len(embedding), dtype=np.int32)
-        self._forget()
-
-    def slots(self, ids: NDArray[np.int32]) -> NDArray[np.int32] | None:
-        """Which row of the table each word has; None if there are more different words than rows."""
-        slots = self._slots[ids]
-        if slots.min(initial=0) >= 0:
-            return slots
-        new = np.unique(ids[slots < 0])
-        if self._count + len(new) > len(self.table):
-            self._forget()
-            new = np.setdiff1d(ids, self._start)
-            if self._count + len(new) > len(self.table):
-                return None
-        self._make(new)
-        return self._slots[ids]
-
-    def _forget(self) -> None:
-        self._slots.fill(-1)
-        self.table[self.SILENCE] = 0
+        self._table = spare[aligned : aligned + self._capacity * columns].reshape(self._capacity, columns)
+        self._table[self.SILENCE] = 0
+        self._slots = np.full(len(self.embedding), -1, dtype=np.int32)
         self._count = self.START
         self._make(np.array([self._start], dtype=np.int32))
 
     def _make(self, ids: NDArray[np.int32]) -> None:
-        new = self.table[self._count : self._count + len(ids)]
+        new = self._table[self._count : self._count + len(ids)]
         if native_in_use():
             native.make_rows(self.embedding, self._kernel, ids, new)
         else:
@@ -105,26 +116,34 @@ class Folded:
         self.bias = np.pad(gain * shift + weights["parsing.norm.bias"][used], filled)  # (C,)
         self.head, self.head_bias = np.pad(head, filled), float(weights["parsing.heads.bias"][0])
 
-    def scores(self, ids: NDArray[np.int32], ends: NDArray[np.int64]) -> Array:
+    def scores(self, ids: NDArray[np.int32], ends: NDArray[np.int64], threads: int | None = None) -> Array:
         """Scores of all words of some sentences that stand one after the other and end at `ends`."""
         scores = np.empty(len(ids), dtype=np.float32)
         waiting = [(0, len(ids))]
         while waiting:
             begin, end = waiting.pop()
             first = max(0, begin - self.rows.windows + 1 + self.lookahead)
-            slots = self.rows.slots(ids[first : end + self.lookahead])
-            if slots is None:
+            found = self.rows.look_up(ids[first : end + self.lookahead])
+            if found is None:
                 middle = (begin + end) // 2
                 waiting += [(middle, end), (begin, middle)]
             elif native_in_use():
-                native.scores(self, slots, first, ends, scores[begin:end], begin)
+                native.scores(self, *found, first, ends, scores[begin:end], begin)
             else:
-                self._score(slots, first, ends, scores[begin:end], begin)
+                self._score(*found, first, ends, scores[begin:end], begin)
         return scores
 
-    def _score(self, slots: NDArray[np.int32], first: int, ends: NDArray[np.int64], scores: Array, begin: int) -> None:
+    def _score(
+        self,
+        table: Array,
+        slots: NDArray[np.int32],
+        first: int,
+        ends: NDArray[np.int64],
+        scores: Array,
+        begin: int,
+    ) -> None:
         windows, channels = self.rows.windows, self.rows.channels
-        pieces = self.rows.table.reshape(-1, channels)  # row after row, k after k
+        pieces = table.reshape(-1, channels)  # row after row, k after k
         words = np.arange(begin, begin + len(scores))  # (T,)
         sentences = np.searchsorted(ends, words, side="right")
         starts, stops = np.concatenate([[0], ends])[sentences], np.asarray(ends)[sentences]

@@ -7,7 +7,6 @@ held-out text when training ends, and kept among the weights.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -18,25 +17,27 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 
 from prpn.config import Builder, Recipe, read_saved_recipe
-from prpn.embedded import model_folder
 from prpn.errors import ConfigError, InputError
+from prpn.models.files import CONFIG, DISTILLED, VOCABULARY, WEIGHTS
+from prpn.models.folder import model_folder
+from prpn.models.weights import PARTS, SCALE, lookahead_in, read_arrays, require_agreement, write_arrays
 from prpn.parsing.folded import Array, Folded
+from prpn.parsing.words import Sentence, Sentences, WordReader
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
-from prpn.trees.from_distances import LEANING, build
+from prpn.trees.from_distances import LEANING
+from prpn.trees.lines import Trees
 from prpn.trees.tree import Tree
 
 Scores = NDArray[np.float64]
 Number = TypeVar("Number", bound="np.floating[Any]")
 
+CHARACTERS_A_WORD = 6
+"""Or so, with the space after it."""
 BLOCK = 16_384
 """Tokens that are worked on at once: enough that most of them repeat, little enough to stay in some megabytes."""
-WEIGHTS = "model.safetensors"
-DISTILLED = "parser.safetensors"
-"""Where a folder keeps a parsing network that learned from others (`prpn.distillation`)."""
 SATURATED = 0.01
 """A sigmoid this near to 0 or 1 is flat: its distances hardly differ."""
 
@@ -65,31 +66,22 @@ class Parser:
         self.tokenizer = Tokenizer(recipe.text)
         if not recipe.model.parsing:
             raise InputError(self.place, "has no parsing network", "use a model with model.parsing = true")
-        self.scale = float(weights.get("parsing.distance_scale", 0.0))
-        try:
-            self.network = Folded(weights, vocabulary.start, lookahead)
-        except KeyError as error:
-            raise InputError(place, f"no {error.args[0]} among the weights", "is this a model folder?") from None
-        if (rows := len(weights["embedding.weight"])) != len(vocabulary):
-            cause = f"has weights for {rows:,} tokens, but the vocabulary holds {len(vocabulary):,}"
-            raise InputError(self.place, cause, "take weights and vocabulary of the same model")
+        require_agreement(weights, len(vocabulary), lookahead, None, self.place)
+        self._weights = {name: array for name, array in weights.items() if name.startswith(PARTS)}
+        self.scale = float(weights.get(SCALE, 0.0))
+        self.network = Folded(weights, vocabulary.start, lookahead)
 
     @classmethod
     def load(cls, model: str | Path | None = None) -> Parser:
         """Read what parsing needs of a model: the distilled parsing network, or else the model's own."""
         folder = model_folder(model)
-        recipe, distilled = read_saved_recipe(folder / "config.json"), folder / DISTILLED
-        path = distilled if distilled.is_file() else folder / WEIGHTS
-        try:
-            with safe_open(path, framework="numpy") as file:
-                lookahead = int(json.loads((file.metadata() or {}).get("json", "{}")).get("lookahead", 0))
-                names = [name for name in file.keys() if name.startswith(("embedding.", "parsing."))]  # noqa: SIM118
-                weights = {name: file.get_tensor(name).astype(np.float32) for name in names}
-        except FileNotFoundError:
-            raise InputError(str(path), "no such file", "is this a model folder?") from None
-        except (SafetensorError, OSError) as error:
-            raise InputError(str(path), f"not a readable safetensors file ({error})") from None
-        return cls(recipe, Vocabulary.load(folder / "vocabulary.json"), weights, str(path), lookahead)
+        distilled = folder / DISTILLED
+        path = distilled if distilled.exists() else folder / WEIGHTS
+        recipe, vocabulary = read_saved_recipe(folder / CONFIG), Vocabulary.load(folder / VOCABULARY)
+        weights, header = read_arrays(path, PARTS)
+        if recipe.model.parsing and path != distilled:
+            require_agreement(weights, len(vocabulary), 0, recipe.model.lookback, str(path))
+        return cls(recipe, vocabulary, weights, str(path), lookahead_in(header, str(path)))
 
     @property
     def builder(self) -> Builder:
@@ -121,16 +113,19 @@ class Parser:
             return list(sentence)
         return self.tokenizer_for(tokenized).words(sentence)
 
-    def scores(self, sentences: Sequence[Sequence[str]]) -> list[Scores]:
-        """Distances before their activation, one before each word, of sentences given as words."""
-        ids = self.vocabulary.encode(self.tokenizer.normalize(word) for words in sentences for word in words)
-        return self.scores_of_ids(np.array(ids, dtype=np.int32), list(map(len, sentences)))
+    def reader(self, tokenized: bool = False) -> WordReader:
+        """What turns sentences into words and ids; it remembers what it has seen, so there is one."""
+        return self._reader_of_words if tokenized else self._reader
+
+    def scores(self, sentences: Iterable[Sentence]) -> list[Scores]:
+        """Distances before their activation, one before each word."""
+        read = self.reader().read(sentences)
+        return _cut(self._scored(read), read.ends)
 
     def scores_of_ids(self, ids: NDArray[np.int32], lengths: Sequence[int]) -> list[Scores]:
         """The same of sentences of these lengths, given as numbers of the vocabulary."""
-        ends = np.cumsum([0, *lengths])
-        found = self.network.scores(ids, ends[1:]).astype(np.float64)
-        return [found[begin:end] for begin, end in pairwise(ends.tolist())]
+        ends = np.cumsum(lengths, dtype=np.int64)
+        return _cut(self.network.scores(ids, ends), ends)
 
     def in_units(self, scores: NDArray[Number], builder: Builder) -> NDArray[Number]:
         """Scores as a builder wants them."""
@@ -152,27 +147,66 @@ class Parser:
             return distances == 0
         return (distances < SATURATED) | (distances > 1 - SATURATED)
 
-    def parse_words(self, sentences: Sequence[Sequence[str]], builder: Builder | None = None) -> list[Parsed]:
-        """Parse sentences given as words."""
-        chosen = builder or self.builder
-        pairs = zip(sentences, self.scores(sentences), strict=True)
-        return [Parsed(build(words, self.in_units(scores, chosen), chosen), scores) for words, scores in pairs]
+    def parse_block(
+        self, sentences: Iterable[Sentence], builder: Builder | None = None, *, tokenized: bool = False
+    ) -> tuple[Trees, Array]:
+        """Some sentences with their trees, as flat arrays, and the distances of all words before their activation."""
+        read, chosen = self.reader(tokenized).read(sentences), builder or self.builder
+        scores = self._scored(read)
+        return Trees.build(read.words, read.ends, self.in_units(scores, chosen), chosen), scores
 
     def parse_many(
-        self,
-        sentences: Iterable[str | Sequence[str]],
-        builder: Builder | None = None,
-        *,
-        tokenized: bool = False,
+        self, sentences: Iterable[Sentence], builder: Builder | None = None, *, tokenized: bool = False
     ) -> Iterator[Parsed]:
         """Parse any number of sentences in bounded memory, in order."""
-        waiting: list[list[str]] = []
-        size = 0
-        for sentence in sentences:
-            waiting.append(self.words(sentence, tokenized))
-            size += len(waiting[-1]) + 1
-            if size >= BLOCK:
-                yield from self.parse_words(waiting, builder)
-                waiting, size = [], 0
-        if waiting:
-            yield from self.parse_words(waiting, builder)
+        for block in in_blocks(sentences):
+            trees, scores = self.parse_block(block, builder, tokenized=tokenized)
+            yield from map(Parsed, trees, _cut(scores, trees.ends))
+
+    def require_finite(self, scores: Array, words: Sequence[str]) -> None:
+        """Refuse distances that are not numbers, which weights of a network give that has diverged."""
+        if not (finite := np.isfinite(scores)).all():
+            word = words[int(finite.argmin())]
+            cause = f"the distance before {word[:40]!r} is {scores[int(finite.argmin())]}"
+            raise InputError(self.place, cause, "its weights are too large: did its training diverge?")
+
+    def _scored(self, read: Sentences) -> Array:
+        scores = self.network.scores(read.ids, read.ends)
+        self.require_finite(scores, read.words)
+        return scores
+
+    @cached_property
+    def _reader(self) -> WordReader:
+        return WordReader(self.tokenizer, self.vocabulary)
+
+    @cached_property
+    def _reader_of_words(self) -> WordReader:
+        return WordReader(self._split_already, self.vocabulary)
+
+    def save_weights(self, path: Path) -> None:
+        """Write them as `load` reads them."""
+        write_arrays(path, self._weights, {"lookahead": self.network.lookahead})
+
+    def __reduce__(self) -> tuple[type[Parser], tuple[Any, ...]]:
+        """What other processes get: not what was remembered."""
+        weights = {**self._weights, SCALE: np.array(self.scale, dtype=np.float32)}
+        return type(self), (self.recipe, self.vocabulary, weights, self.place, self.network.lookahead)
+
+
+def in_blocks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Some sentences at a time, enough to be worth the work of starting."""
+    block: list[Sentence] = []
+    size = 0
+    for sentence in sentences:
+        block.append(sentence)
+        size += 1 + (len(sentence) // CHARACTERS_A_WORD if isinstance(sentence, str) else len(sentence))
+        if size >= BLOCK:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
+
+
+def _cut(found: Array, ends: NDArray[np.int64]) -> list[Scores]:
+    scores = found.astype(np.float64)
+    return [scores[begin:end] for begin, end in pairwise([0, *ends.tolist()])]

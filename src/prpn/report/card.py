@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from prpn.embedded import DEFAULT
+from prpn.models.folder import DEFAULT
 from prpn.report.reproduction import time_words
 from prpn.trees.protocols import PROTOCOLS
 

@@ -13,14 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
+from prpn.api.model import load
 from prpn.baselines.ngram import NGram
 from prpn.baselines.unigram_cache import tune_cache
 from prpn.config import Builder, load_recipe
 from prpn.distillation.run import StudentConfig, distill
-from prpn.embedded import CONFIG
 from prpn.language.cached_score import save_cache, score_with_cache, tune_on
+from prpn.models.files import CONFIG
 from prpn.parsing.parser import Parser
-from prpn.pretrained import load
 from prpn.report.progress import counting
 from prpn.reproduction.experiments import NO_SEED, Experiment, Figure, Role, TrainedSystem
 from prpn.reproduction.files import FoundFile

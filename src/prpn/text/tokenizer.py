@@ -56,6 +56,10 @@ class Tokenizer:
         self._brackets = penn.BRACKETS if config.tokenizer == "penn" else {}
         self._remembered_tokens = lru_cache(maxsize=_REMEMBERED_CHUNKS)(self._tokens_of_chunk)
 
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[TextConfig, bool]]:
+        """What is remembered stays behind."""
+        return type(self), (self.config, self.tokenized)
+
     def tokens(self, line: str) -> list[str]:
         """Split and normalise a line: what the model reads."""
         if self.by_character:

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from prpn.errors import ConfigError, InputError
+from prpn.models.files import read_json
 from prpn.text.atomic import replacing
 from prpn.text.unknown_words import PREFIX, classes_of, frequent_classes
 
@@ -122,14 +123,7 @@ class Vocabulary:
     def load(path: Path) -> Vocabulary:
         """Read vocabulary.json."""
         remedy = "take the vocabulary.json that was saved with the model"
-        try:
-            content = json.loads(path.read_bytes())
-        except OSError as error:
-            raise InputError(str(path), f"cannot be read ({error.strerror})", remedy) from None
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}:{error.lineno}", f"not valid JSON ({error.msg})", remedy) from None
-        except UnicodeDecodeError as error:
-            raise InputError(str(path), f"not UTF-8 ({error.reason})", remedy) from None
+        content = read_json(path, remedy)
         tokens = content.get("tokens") if isinstance(content, dict) else None
         if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
             raise InputError(str(path), 'not a vocabulary: expected {"tokens": [words …]}', remedy)

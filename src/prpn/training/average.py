@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from prpn.model import PRPN
+from prpn.training.checkpoint import require_shape
 
 
 class WeightAverage:
@@ -47,7 +48,7 @@ class WeightAverage:
         """For a checkpoint."""
         return {f"average.{name}": tensor for name, tensor in self.weights.items()}
 
-    def load(self, tensors: Mapping[str, Tensor]) -> None:
+    def load(self, tensors: Mapping[str, Tensor], place: str) -> None:
         """Inverse of `tensors`."""
         for name, tensor in self.weights.items():
-            tensor.copy_(tensors[f"average.{name}"])
+            tensor.copy_(require_shape(tensors, f"average.{name}", tensor.shape, place))

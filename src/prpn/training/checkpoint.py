@@ -9,20 +9,25 @@ either the old checkpoint or the new one, whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from prpn.config import ModelConfig
 from prpn.errors import InputError
 from prpn.model import PRPN
+from prpn.models.weights import SCALE, opened
 from prpn.text.atomic import replacing
+
+_MOMENT = re.compile(r"optimizer\.(\d{1,9})\.(exp_avg|exp_avg_sq|step)")
+_DAMAGED = "it is damaged: begin again with another --out"
 
 
 def weights_of(network: PRPN) -> dict[str, Tensor]:
@@ -36,15 +41,48 @@ def arrays_of(network: PRPN) -> dict[str, NDArray[np.float32]]:
     return {name: tensor.detach().cpu().float().numpy() for name, tensor in weights_of(network).items()}
 
 
-def load_weights(network: PRPN, weights: Mapping[str, Tensor], place: str) -> None:
-    """Put weights into a network, which must be of the same shape."""
+def tensors_of(arrays: Mapping[str, NDArray[np.float32]]) -> dict[str, Tensor]:
+    """Inverse of `arrays_of`."""
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def network_of(config: ModelConfig, vocabulary_size: int, weights: Mapping[str, Tensor], place: str) -> PRPN:
+    """A network with these weights, made only once they are known to be its own: sizes in a file cost nothing."""
+    require_fit(config, vocabulary_size, weights, place)
+    network = PRPN(config, vocabulary_size)
+    load_weights(network, weights, place)
+    return network
+
+
+def require_fit(config: ModelConfig, vocabulary_size: int, weights: Mapping[str, Tensor], place: str) -> None:
+    """Refuse weights that are not those of a network of this configuration, by their names, shapes and values."""
+    remedy = "take config.json, vocabulary.json and weights of the same model"
     try:
-        tied = {"decoder.weight": weights["embedding.weight"]} if network.config.tied else {}
-        later = {"parsing.distance_scale": torch.zeros(())} if network.config.parsing else {}  # not in older files
-        network.load_state_dict({**later, **weights, **tied})
-    except (RuntimeError, KeyError) as error:
-        cause = "no embedding.weight" if isinstance(error, KeyError) else str(error).strip().splitlines()[-1].strip()
-        raise InputError(place, f"weights do not fit the configuration ({cause})", "was config.json edited?") from None
+        with torch.device("meta"):  # shapes without numbers
+            expected = weights_of(PRPN(config, vocabulary_size))
+    except (RuntimeError, TypeError):
+        raise InputError(place, "weights do not fit the configuration, whose sizes no memory holds", remedy) from None
+    for name, tensor in expected.items():
+        if name not in weights:
+            if name == SCALE:  # not in older files
+                continue
+            raise InputError(place, f"weights do not fit the configuration (no {name})", remedy)
+        if weights[name].shape != tensor.shape:
+            sizes = f"{name}: {tuple(weights[name].shape)}, expected {tuple(tensor.shape)}"
+            raise InputError(place, f"weights do not fit the configuration ({sizes})", remedy)
+    if unexpected := sorted(weights.keys() - expected.keys()):
+        raise InputError(place, f"weights do not fit the configuration (nothing is called {unexpected[0]})", remedy)
+    for name, tensor in weights.items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise InputError(place, f"{name} holds numbers that are not finite", "did its training diverge?")
+
+
+def load_weights(network: PRPN, weights: Mapping[str, Tensor], place: str) -> None:
+    """Put weights into a network, whose own they must be."""
+    require_fit(network.config, network.embedding.num_embeddings, weights, place)
+    tied = {"decoder.weight": weights["embedding.weight"]} if network.config.tied else {}
+    later = {SCALE: torch.zeros(())} if network.config.parsing else {}
+    network.load_state_dict({**later, **weights, **tied})
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any] | None = None) -> None:
@@ -58,14 +96,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and header of a safetensors file."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {}).get("json", "{}"))
-            return {name: file.get_tensor(name) for name in file.keys()}, header  # noqa: SIM118 - not a mapping
-    except FileNotFoundError:
-        raise InputError(str(path), "no such file", "is this a model folder?") from None
-    except (SafetensorError, OSError) as error:
-        raise InputError(str(path), f"not a readable safetensors file ({error})") from None
+    with opened(path, "pt") as (file, header):
+        return {name: file.get_tensor(name) for name in file.keys()}, header  # noqa: SIM118 - not a mapping
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -74,14 +106,31 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     return {f"optimizer.{i}.{name}": value for i, values in state.items() for name, value in values.items()}
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], place: str = "checkpoint") -> None:
     """Inverse of `optimizer_tensors`; moments lie in memory as their weights do, which the fused step relies on."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
-        if key.startswith("optimizer."):
-            _, index, name = key.split(".")
-            parameter = parameters[int(index)]
-            alike = torch.empty_like(parameter).copy_(tensor) if tensor.shape == parameter.shape else tensor
-            state.setdefault(int(index), {})[name] = alike
+        if not key.startswith("optimizer."):
+            continue
+        match = _MOMENT.fullmatch(key)
+        if match is None or int(match[1]) >= len(parameters):
+            raise InputError(place, f"{key} belongs to no weight", _DAMAGED)
+        index, name = int(match[1]), match[2]
+        shape = torch.Size() if name == "step" else parameters[index].shape
+        require_shape(tensors, key, shape, place)
+        alike = tensor if name == "step" else torch.empty_like(parameters[index]).copy_(tensor)
+        state.setdefault(index, {})[name] = alike
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def require_shape(tensors: Mapping[str, Tensor], name: str, shape: Sequence[int], place: str) -> Tensor:
+    """One tensor of a checkpoint, which must be there, of this shape and nowhere not a number."""
+    if name not in tensors:
+        raise InputError(place, f"no {name} in it", _DAMAGED)
+    tensor = tensors[name]
+    if tensor.shape != torch.Size(shape):
+        raise InputError(place, f"{name} has shape {tuple(tensor.shape)}, expected {tuple(shape)}", _DAMAGED)
+    if tensor.is_floating_point() and bool(tensor.isnan().any()):
+        raise InputError(place, f"{name} holds what is not a number", _DAMAGED)
+    return tensor

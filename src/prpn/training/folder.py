@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from prpn.config import read_saved_recipe
-from prpn.embedded import CONFIG
 from prpn.errors import InputError, PrpnError
-from prpn.parsing.parser import DISTILLED, WEIGHTS
+from prpn.models.files import CHECKPOINT, CONFIG, DISTILLED, WEIGHTS
 from prpn.text.files import legible
-from prpn.training.loop import CHECKPOINT
 
 MADE_AT_THE_END = ("record.json", "README.md")
 """By a run that came to its end; each leg takes them away first."""

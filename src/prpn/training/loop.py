@@ -10,17 +10,19 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from prpn import kernels
 from prpn.config import Recipe
 from prpn.errors import InputError, InterruptedRunError, PrpnError
 from prpn.model import PRPN, State
-from prpn.parsing.parser import WEIGHTS
+from prpn.models.files import CHECKPOINT, WEIGHTS
 from prpn.text.batches import Batch
 from prpn.training.average import WeightAverage
 from prpn.training.checkpoint import (
@@ -28,6 +30,7 @@ from prpn.training.checkpoint import (
     load_weights,
     optimizer_tensors,
     read_tensors,
+    require_shape,
     weights_of,
     write_tensors,
 )
@@ -42,8 +45,6 @@ from prpn.training.process import nothing_collected_twice
 from prpn.training.schedule import learning_rate
 from prpn.training.signals import stop_requests
 from prpn.training.watch import TreebankWatch
-
-CHECKPOINT = "training/checkpoint.safetensors"
 
 
 class Trainer:
@@ -206,34 +207,61 @@ class Trainer:
         tensors |= self.average.tensors() if self.average is not None else {}
         tensors |= self.state.tensors("state.") if self.state is not None else {}
         tensors |= {f"random.{kind}": module.get_rng_state() for kind, module in self._generators().items()}
-        header = {"position": dataclasses.asdict(self.position), "identity": self._identity(self.recipe)}
+        header = {
+            "position": dataclasses.asdict(self.position),
+            "identity": self._identity(self.recipe),
+            "tensors": sorted(tensors),
+        }
         write_tensors(self.checkpoint, tensors, header)
 
     def resume(self) -> None:
         """Go on from the checkpoint."""
+        place = str(self.checkpoint)
         tensors, header = read_tensors(self.checkpoint)
-        saved, defaults = header["identity"], self._identity(Recipe(self.recipe.name))
+        damaged = "it is damaged: begin again with another --out"
+        saved, defaults = header.get("identity"), self._identity(Recipe(self.recipe.name))
+        if not isinstance(saved, dict):
+            raise InputError(place, "does not say whose run it is", damaged)
+        if header.get("tensors", sorted(tensors)) != sorted(tensors):
+            raise InputError(place, "holds other tensors than were written", damaged)
         for name, here in self._identity(self.recipe).items():
             # A run of an older version does not know newer fields: it was made with what is now their default.
             # Of newer entries it says nothing.
-            there = {**defaults[name], **saved[name]} if isinstance(here, dict) else saved.get(name, here)
+            there = saved.get(name, here)
+            if isinstance(here, dict) and isinstance(there, dict):
+                there = {**defaults[name], **there}
             if there != here:
                 raise InputError(
-                    str(self.checkpoint),
+                    place,
                     f"belongs to a run with another {name}",
                     "resume with the settings and files it was started with, or choose another --out",
                 )
-        self.position = Position.from_json(header["position"])
+        try:
+            self.position = Position.from_json(header.get("position"), self.batches_an_epoch)
+        except ValueError as error:
+            raise InputError(place, f"its position is none of this run ({error})", damaged) from None
         network = {name[8:]: tensor for name, tensor in tensors.items() if name.startswith("network.")}
-        load_weights(self.network, network, str(self.checkpoint))
-        load_optimizer(self.optimizer, tensors)
+        load_weights(self.network, network, place)
+        load_optimizer(self.optimizer, tensors, place)
         if self.average is not None:
-            self.average.load(tensors)
+            self.average.load(tensors, place)
         if "state.hidden" in tensors:
-            self.state = State.from_tensors(tensors, "state.").to(self.device)
+            self.state = self._state(tensors, place)
         for kind, module in self._generators().items():
-            module.set_rng_state(tensors[f"random.{kind}"])
+            state = require_shape(tensors, f"random.{kind}", module.get_rng_state().shape, place)
+            try:
+                module.set_rng_state(state)
+            except (RuntimeError, TypeError) as error:
+                raise InputError(place, f"random.{kind} is no state of a generator ({error})", damaged) from None
         self.metrics.cut(self.position.metrics_size)  # later lines will be written again
+
+    def _state(self, tensors: Mapping[str, Tensor], place: str) -> State:
+        """What the last batch handed on."""
+        streams = max(1, min(self.config.batch_size, len(self.data.training.ids)))
+        like = State.zero(self.recipe.model, streams, self.network.decoder.bias).tensors("state.")
+        for name, expected in like.items():
+            require_shape(tensors, name, expected.shape, place)
+        return State.from_tensors(tensors, "state.").to(self.device)
 
     def _generators(self) -> dict[str, Any]:
         """The modules whose random generator decides what is dropped, by device."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_type_hints
 
 from prpn.training.schedule import Plateau
 
@@ -32,6 +32,27 @@ class Position:
     """Bytes of metrics.jsonl that belong to this position."""
 
     @staticmethod
-    def from_json(values: dict[str, Any]) -> Position:
-        """Inverse of `dataclasses.asdict`."""
-        return Position(**{**values, "plateau": Plateau(**values["plateau"])})
+    def from_json(values: Any, batches_an_epoch: int) -> Position:
+        """Inverse of `dataclasses.asdict`; a ValueError where the values are none of a run."""
+        if not isinstance(values, dict) or not isinstance(values.get("plateau"), dict):
+            raise ValueError("no position")
+        position = _typed(Position, {**values, "plateau": _typed(Plateau, values["plateau"])})
+        if position.step != position.epoch * batches_an_epoch + position.batch:
+            raise ValueError(f"step {position.step:,} is not batch {position.batch:,} of epoch {position.epoch:,}")
+        if not 0 <= position.batch < batches_an_epoch or position.best_step > position.step:
+            raise ValueError(f"batch {position.batch:,}, best step {position.best_step:,}")
+        return position
+
+
+def _typed(kind: type[Any], values: dict[str, Any]) -> Any:
+    """A dataclass whose numbers are those of a run: whole where they count, none below 0 but a loss, none not a number."""
+    types = get_type_hints(kind)
+    if unknown := values.keys() ^ types.keys():
+        raise ValueError(f"{sorted(unknown)[0]} is missing or unknown")
+    for name, value in values.items():
+        if types[name] is Plateau:
+            continue
+        wanted = (int,) if types[name] is int else (int, float)
+        if type(value) not in wanted or math.isnan(value) or value < 0:
+            raise ValueError(f"{name} = {str(value)[:40]}")
+    return kind(**values)

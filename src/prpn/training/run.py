@@ -14,11 +14,12 @@ import numpy as np
 import torch
 
 from prpn.config import Recipe, read_saved_recipe, save_recipe
-from prpn.embedded import CONFIG, model_folder
 from prpn.errors import ConfigError
 from prpn.model import PRPN
 from prpn.model.parsing import ParsingNetwork
-from prpn.parsing.parser import WEIGHTS, Parser, standard_deviation
+from prpn.models.files import CONFIG, WEIGHTS
+from prpn.models.folder import model_folder
+from prpn.parsing.parser import Parser, standard_deviation
 from prpn.provenance import commit
 from prpn.report.progress import counting
 from prpn.text.files import refuse_standard_input_twice

@@ -101,22 +101,25 @@ def has_ties(distances: Distances, builder: Builder) -> bool:
 
 def spans_of_many(
     distances: NDArray[np.floating], ends: NDArray[np.int64], builder: Builder
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Starts and ends of all constituents of two or more words, of sentences that follow each other and end at `ends`.
 
-    They are what `build` gives each sentence, counted from the first word of the first sentence, in no order.
+    They are what `build` gives each sentence, in pre-order and counted from its first word; and where each sentence
+    ends among them.
     """
     sizes = np.diff(ends, prepend=0)
-    first, last = np.repeat(ends - sizes + 1, sizes), np.repeat(ends, sizes)  # gaps of the sentence of each word
-    gap = np.arange(len(distances))
-    gap = gap[gap >= first]
-    scores = _gap_scores(distances, np.arange(len(distances)) + 1 - first, np.repeat(sizes, sizes), builder)
-    return _jumping(scores, gap, -1, first, last), _jumping(scores, gap, 1, first, last)
-
-
-def in_preorder(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The order of constituents in which parents come before children and left before right."""
-    return np.lexsort((-ends, starts))
+    begins, size = np.repeat(ends - sizes, sizes), np.repeat(sizes, sizes)  # of the sentence of each word
+    places = np.arange(len(distances)) - begins
+    gap = np.flatnonzero(places > 0)
+    scores = _gap_scores(distances.astype(np.float64), places, size, builder)
+    first, last = begins + 1, begins + size  # gaps of the sentence
+    starts, stops = _jumping(scores, gap, -1, first, last), _jumping(scores, gap, 1, first, last)
+    order, base = np.lexsort((-stops, starts)), begins[gap]
+    return (
+        (starts[order] - base).astype(np.int32),
+        (stops[order] - base).astype(np.int32),
+        np.cumsum(np.maximum(sizes - 1, 0)),
+    )
 
 
 def _gap_scores(

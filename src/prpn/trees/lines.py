@@ -1,10 +1,11 @@
-"""Many trees as lines of text at once, from flat arrays and without an object for each tree.
+"""Many trees at once: flat arrays, and what is written or made of them.
 
-Words and constituents are counted from the first word of the first sentence; `ends` says where each sentence ends:
+    words    the old man | we saw      ends        3  5      where each sentence ends among the words
+    starts   0  1 | 0                  span_ends   2  3      where its constituents end among these
+    stops    3  3 | 2                  counted from the first word of its sentence, in pre-order
 
-    words   the old man | we saw        ends   3  5        starts   0  1  3        stops   3  3  5
-
-`tree` and `brackets` say what each way of writing looks like; a sentence without words is an empty line.
+Constituents are those over two words and more; a sentence of n words has n − 1, or none. `tree` and `brackets` say what
+each way of writing looks like; a sentence without words is an empty line.
 """
 
 from __future__ import annotations
@@ -12,34 +13,53 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prpn.config import Builder
-from prpn.trees.brackets import escaped
-from prpn.trees.from_distances import in_preorder, spans_of_many
+from prpn.trees.brackets import Constituent, escaped
+from prpn.trees.from_distances import spans_of_many
+from prpn.trees.tree import Tree
+
+_constituent = partial(tuple.__new__, Constituent)  # without a look at each field: they are many
 
 
 @dataclass(frozen=True)
 class Trees:
-    """Some sentences and the constituents over two or more of their words."""
+    """Some sentences and their constituents."""
 
     words: Sequence[str]
     ends: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    stops: NDArray[np.int64]
+    starts: NDArray[np.int32]
+    stops: NDArray[np.int32]
+    span_ends: NDArray[np.int64]
 
     @staticmethod
     def build(words: Sequence[str], ends: NDArray[np.int64], scores: NDArray[np.floating], builder: Builder) -> Trees:
         """What `from_distances.build` makes of each sentence."""
         return Trees(words, ends, *spans_of_many(scores, ends, builder))
 
+    def __iter__(self) -> Iterator[Tree]:
+        """Each tree as an object."""
+        words, starts, stops = self.words, self.starts.tolist(), self.stops.tolist()
+        begin = first = 0
+        for end, last in zip(self.ends.tolist(), self.span_ends.tolist(), strict=True):
+            if end - begin == 1:
+                yield Tree.of_sound_parts(tuple(words[begin:end]), (Constituent(0, 1),))
+            else:
+                spans = map(_constituent, zip(starts[first:last], stops[first:last], repeat(None)))
+                yield Tree.of_sound_parts(tuple(words[begin:end]), tuple(spans))
+            begin, first = end, last
+
     def brackets(self) -> list[str]:
         """Each tree as `(the (old man))`."""
-        count, begins = len(self.words), np.concatenate([[0], self.ends[:-1]])
-        opening, closing = np.bincount(self.starts, minlength=count), np.bincount(self.stops - 1, minlength=count)
+        count, begins = len(self.words), np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
+        base = np.repeat(begins, np.diff(self.span_ends, prepend=0))  # of the sentence of each constituent
+        opening = np.bincount(base + self.starts, minlength=count)
+        closing = np.bincount(base + self.stops - 1, minlength=count)
         alone = begins[self.ends - begins == 1]
         opening[alone] = closing[alone] = 1
         is_last = np.zeros(count, dtype=np.int64)
@@ -52,14 +72,9 @@ class Trees:
         return ["".join(pieces[begin:end]) for begin, end in pairwise([0, *(3 * self.ends).tolist()])]
 
     def spans(self) -> Iterator[list[tuple[int, int]]]:
-        """The constituents of each tree in pre-order, counted from its own first word."""
-        order = in_preorder(self.starts, self.stops)
-        starts, stops = self.starts[order], self.stops[order]
-        sentence = np.searchsorted(self.ends, starts, side="right")
-        begins = np.concatenate([[0], self.ends])[sentence]
-        found = list(zip((starts - begins).tolist(), (stops - begins).tolist(), strict=True))
-        sizes = np.cumsum(np.bincount(sentence, minlength=len(self.ends))).tolist()
-        return (found[begin:end] for begin, end in pairwise([0, *sizes]))
+        """The constituents of each tree."""
+        found = list(zip(self.starts.tolist(), self.stops.tolist(), strict=True))
+        return (found[begin:end] for begin, end in pairwise([0, *self.span_ends.tolist()]))
 
     def spans_as_text(self) -> list[str]:
         """Each tree as `0-3 1-3`."""

@@ -48,6 +48,14 @@ class Tree:
             enclosing.append(end)
             previous = start
 
+    @staticmethod
+    def of_sound_parts(words: tuple[str, ...], constituents: tuple[Constituent, ...]) -> Tree:
+        """A tree of parts that are known to fit together: what is checked elsewhere is not checked again."""
+        tree = object.__new__(Tree)
+        object.__setattr__(tree, "words", words)
+        object.__setattr__(tree, "constituents", constituents)
+        return tree
+
     @classmethod
     def from_brackets(cls, text: str, place: str = "brackets") -> Tree:
         """Read what `brackets` writes, without labels; errors begin with `place`, such as `trees.txt:12`."""
