@@ -13,6 +13,7 @@ from prpn.errors import InputError, InterruptedRunError
 from prpn.text.batches import Batch
 from prpn.training.lock import only_run
 from prpn.training.loop import Trainer
+from prpn.training.signals import StopRequest
 from prpn.trees.protocols import PROTOCOLS
 
 
@@ -49,12 +50,12 @@ def test_a_stopped_demonstration_begins_anew(tmp_path: Path, monkeypatch: pytest
     small = ("model.embedding=8", "model.hidden=8", "training.steps=2", "training.batch_size=64")
     for _ in range(2):
         with pytest.raises(InterruptedRunError, match=r"^stopped; the demonstration begins anew next time$"):
-            demo._train_anew(load_recipe("demo").override(small), tmp_path / "run")
+            demo._train_anew(load_recipe("demo").override(small), tmp_path / "run", StopRequest())
 
 
 def test_a_demonstration_under_way_is_not_replaced(tmp_path: Path) -> None:
     recipe = load_recipe("demo")
     save_recipe(recipe, tmp_path / "config.json")
     with only_run(tmp_path), pytest.raises(InputError, match="another run is writing here"):
-        demo._train_anew(recipe, tmp_path)
+        demo._train_anew(recipe, tmp_path, StopRequest())
     assert (tmp_path / "config.json").exists()

@@ -26,9 +26,10 @@ from prpn.report.progress import counting
 from prpn.report.terminal import draw_sentence
 from prpn.training.data import embedded_corpus, prepare
 from prpn.training.lock import only_run
-from prpn.training.process import keep_freed_memory
+from prpn.training.process import own_process
 from prpn.training.record import protocol
 from prpn.training.run import train
+from prpn.training.signals import StopRequest
 from prpn.trees.cleaning import load_treebank
 from prpn.trees.evaluation import Evaluation, evaluate_parsers
 from prpn.trees.protocols import protocols_named
@@ -54,15 +55,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the two models")
     parser.add_argument("--set", action="append", default=[], metavar="section.key=value", help="override the recipe")
     arguments = parser.parse_args()
-    keep_freed_memory()
+    with own_process() as stop:
+        _demonstrate(load_recipe("demo").override(arguments.set), arguments.out, stop)
+
+
+def _demonstrate(recipe: Recipe, out: Path, stop: StopRequest) -> None:
     console = Console(highlight=False)
-    recipe = load_recipe("demo").override(arguments.set)
-    folder = arguments.out / "make-demo"
+    folder = out / "make-demo"
 
     console.rule("[bold]1. A language model that looks for structure")
-    ours = _train_anew(recipe, folder)
+    ours = _train_anew(recipe, folder, stop)
     console.rule("[bold]2. The same without structure: a plain LSTM of the same size")
-    lstm = _train_anew(recipe.override(PLAIN_LSTM), arguments.out / "make-demo-lstm")
+    lstm = _train_anew(recipe.override(PLAIN_LSTM), out / "make-demo-lstm", stop)
     console.rule("[bold]3. How well each predicts text it never saw")
     data = prepare(recipe, [], None)
     unigram = unigram_score(data.training, data.validation, len(data.vocabulary))
@@ -100,14 +104,14 @@ def main() -> None:
     console.print("The commands are in .venv/bin: . .venv/bin/activate puts them on the path.")
 
 
-def _train_anew(recipe: Recipe, folder: Path) -> dict[str, Any]:
+def _train_anew(recipe: Recipe, folder: Path, stop: StopRequest) -> dict[str, Any]:
     """Train, in place of an earlier demonstration."""
     saved = folder / "config.json"
     if saved.exists() and read_saved_recipe(saved).name == recipe.name:
         with only_run(folder):
             shutil.rmtree(folder)
     try:
-        return train(recipe, folder)
+        return train(recipe, folder, stop=stop)
     except InterruptedRunError:
         raise InterruptedRunError("stopped; the demonstration begins anew next time") from None
 

@@ -328,7 +328,7 @@ def test_what_is_not_a_number_is_refused(kernels: str, tmp_path: Path, monkeypat
     parser = random_parser()
     parser.network.rows.embedding[parser.vocabulary.encode(["old"])] = np.nan
     (tmp_path / "text").write_text("the man\nthe old man\n")
-    with pytest.raises(InputError, match="the distance before 'old' is nan.*diverge"):
+    with pytest.raises(InputError, match=r"the distance before 'old' is nan.*diverge"):
         written(parser, tmp_path / "text", "brackets", "paper", False)
 
 

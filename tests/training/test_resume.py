@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 from unittest.mock import patch
 
@@ -22,6 +26,7 @@ from prpn.training.checkpoint import read_tensors, write_tensors
 from prpn.training.lock import LOCK, only_run
 from prpn.training.loop import Trainer
 from prpn.training.metrics import Metrics
+from prpn.training.signals import stop_requests
 
 from .tiny import MODES, differences, files, metrics, outcome, run, write_text
 
@@ -149,7 +154,8 @@ def test_a_signal_saves_and_stops(
         nonlocal calls
         calls += 1
         if calls == step:
-            signal.raise_signal(number)
+            os.kill(os.getpid(), number)
+            wait_until(lambda: stop.made)
         return learn(*args)
 
     handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
@@ -159,8 +165,9 @@ def test_a_signal_saves_and_stops(
             pytest.raises(
                 InterruptedRunError, match=rf"^stopped at step {step} of {STEPS}; .*run: go on with --resume$"
             ),
+            stop_requests() as stop,
         ):
-            run(folder, text, *assignments)
+            run(folder, text, *assignments, stop=stop)
         assert steps_done(folder) == step
         assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
         run(folder, text, *assignments, resume=True)
@@ -168,14 +175,49 @@ def test_a_signal_saves_and_stops(
 
 
 def test_a_second_signal_does_not_wait(text: Path, tmp_path: Path) -> None:
-    def signal_twice(*_: Any) -> Any:
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
+    learn, interrupted, ended = Trainer._learn, Event(), Event()
+
+    def signal_twice(*args: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        wait_until(lambda: stop.made)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupted.wait(60), "the one who waits does so no longer, though the step goes on"
+        ended.set()
+        return learn(*args)
 
     before = signal.getsignal(signal.SIGINT)  # a shell's background jobs ignore it
-    with patch.object(Trainer, "_learn", signal_twice), pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "run", text)
+    with stop_requests() as stop, patch.object(Trainer, "_learn", signal_twice):
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "run", text, stop=stop)
+        interrupted.set()
+        assert ended.wait(60)
+        wait_until(lambda: not any(thread.name == "prpn training" for thread in threading.enumerate()))
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_of_a_caller_without_handlers_saves_and_goes_on_its_way(text: Path, tmp_path: Path) -> None:
+    learn, handler = Trainer._learn, signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def learn_and_interrupt(trainer: Trainer, batch: Any) -> Any:
+        if trainer.position.step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+        return learn(trainer, batch)
+
+    try:
+        with patch.object(Trainer, "_learn", learn_and_interrupt), pytest.raises(KeyboardInterrupt, match="--resume"):
+            run(tmp_path / "run", text, *BUDGET)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert steps_done(tmp_path / "run") == 3
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    """Wait for another thread, not for ever."""
+    last = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < last
+        time.sleep(0.001)
 
 
 def test_a_cut_while_the_checkpoint_is_written_leaves_the_old_one(text: Path, tmp_path: Path) -> None:

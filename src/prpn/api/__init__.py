@@ -1,1 +1,1 @@
-"""What `import prpn` gives: models that parse and speak, arrays for engines, training and evaluation by one call each."""
+"""What `import prpn` gives: models that parse and speak, arrays for engines, one call to train or to evaluate."""

@@ -8,8 +8,8 @@
     model.save("elsewhere")
 
 Text is tokenised as the training text was; a list of strings is taken as the words of one sentence. A model never
-changes, so any number of threads may use one, and it can be pickled. Parsing needs no torch; the network of the language
-model is made when it is first asked for.
+changes, so any number of threads may use one, and it can be pickled. Parsing needs no torch; the network of the
+language model is made when it is first asked for.
 """
 
 from __future__ import annotations

@@ -66,23 +66,24 @@ def train(
     Example: `prpn train quick-word --text my.txt --out runs/mine`
     """
     from prpn.config import load_recipe
-    from prpn.training.process import keep_freed_memory
+    from prpn.training.process import own_process
     from prpn.training.run import train as run
 
-    keep_freed_memory()
     chosen = load_recipe(recipe).override([*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])])
-    result = run(
-        chosen,
-        out or Path("runs") / chosen.name,
-        texts=text or [],
-        validation=valid,
-        treebanks=treebank or [],
-        tokenized=tokenized,
-        initial=init,
-        resume=resume,
-        device=device,
-        quiet=as_json,
-    )
+    with own_process() as stop:
+        result = run(
+            chosen,
+            out or Path("runs") / chosen.name,
+            texts=text or [],
+            validation=valid,
+            treebanks=treebank or [],
+            tokenized=tokenized,
+            initial=init,
+            resume=resume,
+            device=device,
+            quiet=as_json,
+            stop=stop,
+        )
     if as_json:
         print_json(result)
     else:

@@ -105,12 +105,12 @@ def _run(
             print(f"{role}: {_names(file)}: {file.verdict}", file=sys.stderr)
 
     from prpn.reproduction.run import Options, run_experiment
-    from prpn.training.process import keep_freed_memory
+    from prpn.training.process import own_process
     from prpn.training.record import machine
 
-    keep_freed_memory()
     seeds = experiment.seeds if seed is None else (seed,)
-    outcome = run_experiment(experiment, files, Options(out, seeds, resume, device, as_json))
+    with own_process() as stop:
+        outcome = run_experiment(experiment, files, Options(out, seeds, resume, device, as_json, stop))
     compared = [
         Comparison(figure, outcome.figures[figure.label], recorded.figures.get(figure.label, {}))
         for figure in experiment.figures

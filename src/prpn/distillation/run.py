@@ -33,6 +33,7 @@ from prpn.text.files import STANDARD_INPUT
 from prpn.training.checkpoint import write_tensors
 from prpn.training.folder import make_folder
 from prpn.training.lock import only_run
+from prpn.training.process import random_numbers_apart
 from prpn.training.record import machine
 from prpn.trees.from_distances import LEANING, build
 
@@ -94,7 +95,7 @@ def distill(
         if not Path(text).is_file():
             raise InputError(text, "no file that can be read twice", "give text in a file")
     _make(folder)
-    with only_run(folder):
+    with only_run(folder), random_numbers_apart(how.seed):
         return _distilled(parsers, texts, folder, how, builder, tokenized, language_model, quiet)
 
 
@@ -112,7 +113,6 @@ def _distilled(
     taught = builder or parsers[0].builder
     own: Builder = taught if taught in LEANING else "unbiased"
     vocabulary = parsers[0].vocabulary
-    torch.manual_seed(how.seed)
     with counting("reading", None, quiet) as progress:
         of_marks = mark_lessons(texts, parsers[0], tokenized=tokenized, limit=how.sentences, progress=progress)
     of_text, mark_losses = _learned(parsers[0], of_marks, how, mark_loss, "learning marks", quiet)

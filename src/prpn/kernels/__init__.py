@@ -12,10 +12,12 @@ Nothing here imports torch; the modules that need it do.
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
@@ -28,23 +30,36 @@ if TYPE_CHECKING:
 Kernels = Literal["autograd", "off", "fp32", "bf16"]
 _CHOICES = get_args(Kernels)
 
-_learning = False
+_learning: ContextVar[bool] = ContextVar("learning", default=False)
+_chosen: ContextVar[Kernels | None] = ContextVar("chosen", default=None)
+"""Of each thread for itself."""
 
 
 @contextmanager
 def learning() -> Iterator[None]:
     """While a model learns, where rounded factors do no harm that seeds would not do (docs/speed.md)."""
-    global _learning
-    before, _learning = _learning, True
+    before = _learning.set(True)
     try:
         yield
     finally:
-        _learning = before
+        _learning.reset(before)
+
+
+@contextmanager
+def as_forwards(choice: Kernels) -> Iterator[None]:
+    """In a backward pass: what was in use in its forward pass, whichever thread autograd runs it in."""
+    before = _chosen.set(choice)
+    try:
+        yield
+    finally:
+        _chosen.reset(before)
 
 
 def in_use() -> Kernels:
     """Which implementation runs."""
-    choice = os.environ.get("PRPN_KERNELS") or ("bf16" if _learning and native.multiplies_bf16() else "fp32")
+    if (chosen := _chosen.get()) is not None:
+        return chosen
+    choice = os.environ.get("PRPN_KERNELS") or ("bf16" if _learning.get() and native.multiplies_bf16() else "fp32")
     if choice not in _CHOICES:
         raise ConfigError(f"PRPN_KERNELS={choice}: choose one of {', '.join(_CHOICES)}")
     if choice in ("fp32", "bf16") and native.library() is None:
@@ -66,6 +81,14 @@ def described() -> str:
     return names.get(here, f"native {here} ({native.instruction_set()}{note})")
 
 
-@cache
 def _complain() -> None:
-    print(f"prpn: {native.complaint()}; PyTorch and numpy do the work, more slowly", file=sys.stderr)
+    with _complaining:
+        _complain_once()
+
+
+_complaining = threading.Lock()
+
+
+@cache
+def _complain_once() -> None:
+    logging.getLogger("prpn").warning("%s; PyTorch and numpy do the work, more slowly", native.complaint())

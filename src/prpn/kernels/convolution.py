@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from prpn.kernels import as_forwards, in_use
 from prpn.kernels.native_convolution import NativeConvolution
 from prpn.kernels.products import native_form, product
 
@@ -39,7 +40,7 @@ class _Convolution(torch.autograd.Function):
     def forward(ctx: Any, tape: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         factors = _by_time(weight)  # (L + 1, C, E)
         steps, batch = len(tape) - len(factors) + 1, tape.shape[1]
-        ctx.native = None
+        ctx.kernels, ctx.native = in_use(), None
         if native_form(steps * batch, tape, precise=True) is not None:
             ctx.native = NativeConvolution()
             native_result, kept = ctx.native.forward(tape, factors, bias)
@@ -58,15 +59,16 @@ class _Convolution(torch.autograd.Function):
         tape, weight, *kept = ctx.saved_tensors
         factors, gradient = _by_time(weight), gradient.contiguous()
         steps, rows = len(gradient), gradient.flatten(0, 1)  # (T·B, C)
-        form = native_form(len(rows), rows)
-        if ctx.native is not None and form is not None:
-            d_tape, d_factors, d_bias = ctx.native.backward(tape, factors, kept, gradient, form)
-            return d_tape, d_factors.permute(1, 2, 0), d_bias
-        d_tape, d_factors = torch.zeros_like(tape), torch.empty_like(factors)
-        for k in range(len(factors)):
-            d_rows = _shifted(d_tape, k, steps)
-            product(rows, factors[k], d_rows, d_rows)
-            product(rows.t(), _shifted(tape, k, steps), out=d_factors[k])
+        with as_forwards(ctx.kernels):
+            form = native_form(len(rows), rows)
+            if ctx.native is not None and form is not None:
+                d_tape, d_factors, d_bias = ctx.native.backward(tape, factors, kept, gradient, form)
+                return d_tape, d_factors.permute(1, 2, 0), d_bias
+            d_tape, d_factors = torch.zeros_like(tape), torch.empty_like(factors)
+            for k in range(len(factors)):
+                d_rows = _shifted(d_tape, k, steps)
+                product(rows, factors[k], d_rows, d_rows)
+                product(rows.t(), _shifted(tape, k, steps), out=d_factors[k])
         return d_tape, d_factors.permute(1, 2, 0), rows.sum(0)
 
 

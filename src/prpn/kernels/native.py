@@ -2,33 +2,33 @@
 
     _native_amx   _native_avx512bf16   _native_avx512   _native_avx2
 
-The first that was built and that this machine can run is taken.
+The first that was built and that this machine can run is taken. A library of its own, `_native_machine`, which any
+processor runs, is asked about that before another is loaded. A core whose structs are not those of `structs.py` is
+refused.
 
 `PRPN_INSTRUCTIONS=avx2` leaves out those before it: to compare, or on processors that slow down with wide vectors.
 
 Nothing of it is required. Without it `library()` is None, `complaint()` says why in one line, and PyTorch and numpy do
 the work.
+
+Every function returns a status; one that says that something went wrong is raised as an error of Python.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Mapping
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prpn.errors import ConfigError
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-Pointer = ctypes.c_void_p
+from prpn.kernels.structs import MIRRORED, Pointer
 
 _SIZE, _NUMBER, _SEED, _FLAG, _TEXT = ctypes.c_int64, ctypes.c_float, ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p
 _SIGNATURES: dict[str, tuple[type, ...]] = {
-    "prpn_processor_is_intels": (),
     "prpn_dropout": (Pointer, _SIZE, _SIZE, _SIZE, _SEED, _NUMBER, Pointer, _SIZE),
     "prpn_decoding": (*[Pointer] * 4, *[_SIZE] * 4, _FLAG, *[Pointer] * 4, _SIZE),
     "prpn_product": (*(Pointer, _SIZE, _SIZE) * 2, *[_SIZE] * 3, _FLAG, Pointer, Pointer, _SIZE, _SIZE),
@@ -42,27 +42,30 @@ _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prpn_predicting_backward": (Pointer,),
     "prpn_reading_forward": (Pointer,),
     "prpn_reading_backward": (Pointer,),
-    "prpn_parsing_rows": (Pointer, Pointer, _SIZE, _SIZE, Pointer, _SIZE, Pointer, _SIZE),
+    "prpn_parsing_rows": (Pointer, _SIZE, Pointer, _SIZE, _SIZE, Pointer, _SIZE, Pointer, _SIZE),
     "prpn_parsing_scores": (
-        *[Pointer] * 3, _NUMBER, *[_SIZE] * 3, _FLAG, _FLAG, Pointer, _SIZE, Pointer, *[_SIZE] * 3, Pointer, _SIZE,
+        Pointer, _SIZE, Pointer, Pointer, _NUMBER, *[_SIZE] * 3, _FLAG, _FLAG, Pointer, _SIZE, _SIZE, Pointer,
+        *[_SIZE] * 3, Pointer, _SIZE,
     ),
-    "prpn_text_new": (_FLAG, _FLAG, _FLAG, _SIZE, _SIZE),
+    "prpn_text_new": (_FLAG, _FLAG, _FLAG, _SIZE, _SIZE, Pointer),
     "prpn_text_delete": (Pointer,),
-    "prpn_text_plain_words": (Pointer, _TEXT, Pointer, _SIZE),
-    "prpn_text_read": (Pointer, _TEXT, _SIZE, _SIZE),
-    "prpn_text_unknown": (Pointer, Pointer),
-    "prpn_text_define": (Pointer, _TEXT, _SIZE, Pointer, Pointer),
-    "prpn_text_words": (Pointer, _SIZE, Pointer, Pointer),
-    "prpn_text_write": (Pointer, Pointer, Pointer, _FLAG, _SIZE),
-    "prpn_text_part": (Pointer, _SIZE, Pointer),
+    "prpn_text_plain_words": (Pointer, _TEXT, _SIZE, Pointer, _SIZE),
+    "prpn_text_read": (Pointer, _TEXT, _SIZE, _SIZE, Pointer),
+    "prpn_text_unknown": (Pointer, Pointer, Pointer),
+    "prpn_text_define": (Pointer, _TEXT, _SIZE, Pointer, _SIZE, Pointer, _SIZE),
+    "prpn_text_words": (Pointer, _SIZE, Pointer, Pointer, Pointer),
+    "prpn_text_write": (Pointer, Pointer, Pointer, _SIZE, _FLAG, _SIZE, Pointer),
+    "prpn_text_part": (Pointer, _SIZE, Pointer, Pointer),
+    **{f"prpn_{name}_layout": (Pointer, Pointer) for name in MIRRORED},
 }  # fmt: skip
-"""Arguments of all functions."""
-_RESULTS = {
-    "prpn_text_new": Pointer,
-    "prpn_processor_is_intels": _FLAG,
-    **dict.fromkeys((f"prpn_text_{name}" for name in ("read", "unknown", "words", "write", "part")), _SIZE),
+"""Arguments of all functions of the core."""
+_MACHINE_SIGNATURES: dict[str, tuple[type, ...]] = {
+    "prpn_machine_runs": (_TEXT, Pointer),
+    "prpn_machine_is_intels": (Pointer,),
 }
-"""What those return that return something."""
+"""The same of the library that knows the machine."""
+_ERRORS = {1: MemoryError, 2: ValueError, 3: RuntimeError, 4: IndexError}
+"""What is raised for each status but 0, as native/api.h numbers them."""
 
 INSTRUCTION_SETS = ("amx", "avx512bf16", "avx512", "avx2")
 """Fastest first."""
@@ -81,43 +84,26 @@ def required_library() -> ctypes.CDLL:
     return found
 
 
-def address(tensor: Tensor | None) -> int | None:
-    """Where the numbers of a tensor lie; the native core reads fp32, and int64 for token numbers, on the CPU."""
-    if tensor is None:
-        return None
-    if tensor.device.type != "cpu" or not _readable(tensor.dtype):
-        raise TypeError(f"the native core cannot read {tensor.dtype} on {tensor.device}")
-    return tensor.data_ptr()
-
-
-@cache
-def _readable(dtype: object) -> bool:
-    return str(dtype) in ("torch.float32", "torch.int64")
-
-
-def evenly_spaced(x: Tensor) -> Tensor:
-    """The same rows, every two neighbours equally far apart."""
-    regular = all(x.stride(i) == x.stride(i + 1) * x.shape[i + 1] for i in range(x.dim() - 2) if x.shape[i] > 1)
-    if regular and (x.stride(-1) == 1 or x.shape[-1] == 1):
-        return x
-    return x.new_empty(x.shape).copy_(x)  # what PyTorch calls contiguous may have any stride where there is one row
-
-
 def threads() -> int:
-    """Threads that a native function may use beside PyTorch."""
+    """Threads that a native function may use beside PyTorch.
+
+    A process that was forked from one that had some has none of them, and OpenMP would wait for them for ever.
+    """
     import torch  # parsing, which loads the same library, does without
 
-    return torch.get_num_threads()
+    return 1 if _forked else torch.get_num_threads()
 
 
-class Arguments(ctypes.Structure):
-    """The arguments of a function that takes many, as a struct."""
+_forked = False
 
-    def set(self, **fields: Any) -> None:
-        """Set fields; of tensors, their addresses."""
-        for name, value in fields.items():
-            number = isinstance(value, int | float)
-            setattr(self, name, value if number else address(value))
+
+def _remember_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_remember_fork)
 
 
 def instruction_set() -> str | None:
@@ -133,7 +119,7 @@ def multiplies_bf16() -> bool:
 @cache
 def multiplies_fp32() -> bool:
     """Whether the library multiplies large fp32 matrices faster than PyTorch, which calls Intel's library, does."""
-    return not required_library().prpn_processor_is_intels()
+    return not _machine_says("prpn_machine_is_intels")
 
 
 def complaint() -> str:
@@ -141,28 +127,64 @@ def complaint() -> str:
     return _find()[2]
 
 
+def runs_here(name: str) -> bool:
+    """Whether this machine runs an instruction set; nothing that was compiled for it is asked."""
+    return _machine_says("prpn_machine_runs", name.encode())
+
+
 @cache
 def _find() -> tuple[str | None, ctypes.CDLL | None, str]:
-    built = [path for name in _allowed() if (path := _path(name)) is not None]
+    built = [(name, path) for name in _allowed() if (path := _path(name)) is not None]
     if not built:
         return None, None, "no native core was built (is GCC, a C++ compiler, installed?)"
     causes = []
-    for path in built:
+    for name, path in built:
         try:
-            found = ctypes.CDLL(str(path))
-            if _runs_here(found):
-                for name, arguments in _SIGNATURES.items():
-                    function = getattr(found, name)
-                    function.argtypes, function.restype = arguments, _RESULTS.get(name)
-                return path.name.split(".")[0].removeprefix("_native_"), found, ""
-            causes.append("needs other instructions than this processor has")
+            if runs_here(name):
+                found = _loaded(path, _SIGNATURES)
+                if not (wrong := _wrongly_mirrored(found)):
+                    return name, found, ""
+                causes.append(f"{path.name} has another {' and another '.join(wrong)} than Python; install prpn again")
+            else:
+                causes.append("needs other instructions than this processor has")
         except (OSError, AttributeError) as error:
             causes.append(str(error).replace("\n", " "))
     return None, None, f"the native core does not load: {causes[-1]}"
 
 
-def _runs_here(found: ctypes.CDLL) -> bool:
-    return bool(found.prpn_runs_here())
+def _machine_says(question: str, *arguments: Any) -> bool:
+    path, answer = _path("machine"), _FLAG()
+    if path is None:
+        raise OSError("_native_machine, which knows the processor, was not built")
+    getattr(_loaded(path, _MACHINE_SIGNATURES), question)(*arguments, ctypes.byref(answer))
+    return bool(answer.value)
+
+
+def _loaded(path: Path, signatures: Mapping[str, tuple[type, ...]]) -> ctypes.CDLL:
+    found = ctypes.CDLL(str(path))
+    found.prpn_message.argtypes, found.prpn_message.restype = (), _TEXT
+
+    def raise_unless_done(status: int, function: Any, arguments: tuple[Any, ...]) -> int:
+        if status != 0:
+            raise _ERRORS[status](f"the native core: {found.prpn_message().decode(errors='replace')}")
+        return status
+
+    for name, arguments in signatures.items():
+        function = getattr(found, name)
+        function.argtypes, function.restype, function.errcheck = arguments, _FLAG, raise_unless_done
+    return found
+
+
+def _wrongly_mirrored(found: ctypes.CDLL) -> list[str]:
+    """The structs that Python and a library do not lay out alike."""
+    wrong = []
+    for name, mirror in MIRRORED.items():
+        size, last = _SIZE(), _SIZE()
+        getattr(found, f"prpn_{name}_layout")(ctypes.byref(size), ctypes.byref(last))
+        theirs = size.value, last.value
+        if theirs != (ctypes.sizeof(mirror), getattr(mirror, mirror._fields_[-1][0]).offset):
+            wrong.append(f"struct {mirror.__name__}")
+    return wrong
 
 
 def _allowed() -> tuple[str, ...]:

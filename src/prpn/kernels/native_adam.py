@@ -9,7 +9,9 @@ from typing import NamedTuple
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from prpn.kernels.native import Pointer, address, required_library, threads
+from prpn.kernels import structs
+from prpn.kernels.checked import address
+from prpn.kernels.native import required_library, threads
 
 
 class Learned(NamedTuple):
@@ -24,17 +26,6 @@ class Learned(NamedTuple):
     """Counted from 1."""
 
 
-class _Learned(ctypes.Structure):
-    _fields_ = (
-        *((name, Pointer) for name in ("weight", "gradient", "mean", "square")),
-        *((name, ctypes.c_int64) for name in ("count", "step")),
-    )
-
-
-class _Settings(ctypes.Structure):
-    _fields_ = tuple((name, ctypes.c_double) for name in ("rate", "beta1", "beta2", "epsilon", "decay", "clip"))
-
-
 def native_adam(
     learned: Sequence[Learned],
     rate: float,
@@ -44,15 +35,25 @@ def native_adam(
     clip: float,
 ) -> None:
     """Move the weights; the norm of all gradients together is clipped unless `clip` is 0."""
-    rows = (_Learned * len(learned))(
-        *(
-            _Learned(*map(address, (one.weight, one.gradient, one.mean, one.square)), one.weight.numel(), one.step)
-            for one in learned
-        )
-    )
-    settings = _Settings(rate, *betas, epsilon, decay, clip)
+    rows = (structs.Learned * len(learned))(*map(_mirrored, learned))
+    settings = structs.Settings(rate, *betas, epsilon, decay, clip)
     required_library().prpn_adam(rows, len(learned), ctypes.byref(settings), threads())
     moments = (moment for one in learned for moment in (one.mean, one.square) if moment is not None)
     increment_version(
         [*(one.weight for one in learned), *moments]
     )  # autograd notices what PyTorch itself changes alone
+
+
+def _mirrored(one: Learned) -> structs.Learned:
+    weight, tensors = one.weight, (one.weight, one.gradient, one.mean, one.square)
+    places = [address(tensor, weight.shape, "anyhow") for tensor in tensors]
+    if not all(tensor is None or _strides(tensor) == _strides(weight) for tensor in tensors):
+        raise ValueError("a weight and what is known of it do not lie in memory in the same way")
+    if weight.numel() != 1 + sum((size - 1) * stride for size, stride in _strides(weight)) and weight.numel():
+        raise ValueError("a weight has gaps in memory")
+    return structs.Learned(*places, weight.numel(), one.step)
+
+
+def _strides(x: Tensor) -> list[tuple[int, int]]:
+    """Sizes and strides of the dimensions along which there is more than one number."""
+    return [(size, stride) for size, stride in zip(x.shape, x.stride(), strict=True) if size > 1]

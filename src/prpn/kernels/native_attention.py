@@ -12,21 +12,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from prpn.kernels.native import Arguments, Pointer, evenly_spaced, required_library, threads
+from prpn.kernels.checked import evenly_spaced
+from prpn.kernels.native import required_library, threads
 from prpn.kernels.native_dropout import HashedMask
-
-
-class _Predicting(Arguments):
-    """The struct of the same name in native/predicting.cpp, field by field."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("steps", "batch", "slots", "hidden", "tape_stride", "threads")),
-        *((name, Pointer) for name in ("tape", "keys", "gates")),
-        ("seed", ctypes.c_uint64),
-        ("rate", ctypes.c_float),
-        *((name, Pointer) for name in ("relative", "attention", "kept", "joined")),
-        *((name, Pointer) for name in ("d_joined", "d_gates", "d_scores", "d_keys", "d_tape")),
-    )
+from prpn.kernels.structs import Predicting
 
 
 def native_attention(tape: Tensor, keys: Tensor, gates: Tensor, rate: float) -> tuple[Tensor, Tensor]:
@@ -45,8 +34,7 @@ class _Attention(torch.autograd.Function):
         tape, keys, gates = evenly_spaced(tape), keys.contiguous(), gates.contiguous()
         relative, attention, kept = torch.empty(3, *gates.shape).unbind()
         joined = keys.new_empty(*keys.shape[:2], 2 * keys.shape[2])
-        predicting = _Predicting()
-        predicting.set(
+        predicting = Predicting().set(
             steps=len(gates), batch=gates.shape[1], slots=gates.shape[2], hidden=keys.shape[2],
             tape_stride=tape.stride(1), threads=threads(), tape=tape, keys=keys, gates=gates, seed=mask.seed,
             rate=mask.rate, relative=relative, attention=attention, kept=kept, joined=joined,
@@ -64,9 +52,9 @@ class _Attention(torch.autograd.Function):
         d_joined = d_joined.contiguous()
         d_gates, d_scores, d_keys = torch.empty_like(gates), torch.empty_like(gates), torch.empty_like(keys)
         d_tape = tape.new_empty(tape.shape)
-        ctx.predicting.set(
-            tape=tape, keys=keys, gates=gates, relative=relative, attention=attention, kept=kept,
+        predicting = ctx.predicting.with_fields(
+            threads=threads(), tape=tape, keys=keys, gates=gates, relative=relative, attention=attention, kept=kept,
             d_joined=d_joined, d_gates=d_gates, d_scores=d_scores, d_keys=d_keys, d_tape=d_tape,
         )  # fmt: skip
-        required_library().prpn_predicting_backward(ctypes.byref(ctx.predicting))
+        required_library().prpn_predicting_backward(ctypes.byref(predicting))
         return d_tape, d_keys, d_gates, None

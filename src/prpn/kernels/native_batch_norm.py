@@ -12,30 +12,18 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from prpn.kernels.native import Arguments, Pointer, required_library, threads
+from prpn.kernels.native import required_library, threads
+from prpn.kernels.structs import BatchNorm
 
 Activation = Literal["none", "relu", "tanh"]
 """As native/batch_norm.cpp numbers them."""
 
 
-class _BatchNorm(Arguments):
-    """The struct of the same name in native/batch_norm.cpp, field by field."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("rows", "columns", "threads")),
-        ("activation", ctypes.c_int32),
-        *((name, ctypes.c_float) for name in ("epsilon", "momentum")),
-        *((name, Pointer) for name in ("x", "gain", "shift", "y", "mean", "inverse")),
-        *((name, Pointer) for name in ("running_mean", "running_variance")),
-        *((name, Pointer) for name in ("d_y", "d_x", "d_gain", "d_shift")),
-    )
-
-
 def native_batch_norm(rows: Tensor, norm: nn.BatchNorm1d, activation: Activation) -> Tensor:
     """The same as a training `nn.BatchNorm1d` of rows (R, C), then the activation; running statistics move."""
     assert norm.num_batches_tracked is not None
-    norm.num_batches_tracked.add_(1)
     result: Tensor = _Normalise.apply(rows.contiguous(), norm.weight, norm.bias, norm, activation)  # type: ignore[no-untyped-call]
+    norm.num_batches_tracked.add_(1)
     return result
 
 
@@ -45,8 +33,7 @@ class _Normalise(torch.autograd.Function):
         ctx: Any, x: Tensor, gain: Tensor, shift: Tensor, norm: nn.BatchNorm1d, activation: Activation
     ) -> Tensor:
         y, mean, inverse = torch.empty_like(x), torch.empty_like(gain), torch.empty_like(gain)
-        arguments = _BatchNorm()
-        arguments.set(
+        arguments = BatchNorm().set(
             rows=len(x), columns=x.shape[1], threads=threads(), activation=get_args(Activation).index(activation),
             epsilon=norm.eps, momentum=norm.momentum, x=x, gain=gain, shift=shift, y=y, mean=mean, inverse=inverse,
             running_mean=norm.running_mean, running_variance=norm.running_var,
@@ -62,8 +49,9 @@ class _Normalise(torch.autograd.Function):
         x, gain, y, mean, inverse = ctx.saved_tensors
         d_y = d_y.contiguous()
         d_x, d_gain, d_shift = torch.empty_like(x), torch.empty_like(gain), torch.empty_like(gain)
-        ctx.arguments.set(
-            x=x, gain=gain, y=y, mean=mean, inverse=inverse, d_y=d_y, d_x=d_x, d_gain=d_gain, d_shift=d_shift
+        arguments = ctx.arguments.with_fields(
+            threads=threads(), x=x, gain=gain, y=y, mean=mean, inverse=inverse, d_y=d_y, d_x=d_x, d_gain=d_gain,
+            d_shift=d_shift,
         )  # fmt: skip
-        required_library().prpn_batch_norm(ctypes.byref(ctx.arguments))
+        required_library().prpn_batch_norm(ctypes.byref(arguments))
         return d_x, d_gain, d_shift, None, None

@@ -10,22 +10,16 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from prpn.kernels.native import Arguments, Pointer, required_library, threads
+from prpn.kernels.native import required_library, threads
+from prpn.kernels.structs import Convolution
 
 WORTH_PAIRING = 512
 """Rows (T · B) from which on combining inputs and weights is taken to cost less than the products it saves."""
-TAPS, PAIR, PRODUCTS = 3, 2, 4
+TAPS, PAIR, PRODUCTS = Convolution.TAPS, Convolution.PAIR, Convolution.PRODUCTS
 
 
-class NativeConvolution(Arguments):
-    """The struct `Convolution` in native/convolution.cpp, field by field."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("steps", "batch", "taps", "embedding", "channels", "paired", "threads")),
-        ("format", ctypes.c_int32),
-        *((name, Pointer) for name in ("tape", "weight", "bias", "result", "inputs", "weights")),
-        *((name, Pointer) for name in ("d_result", "d_tape", "d_weight", "d_bias")),
-    )
+class NativeConvolution(Convolution):
+    """The arguments of a convolution, which its backward pass takes up again."""
 
     def forward(self, tape: Tensor, factors: Tensor, bias: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """(T, B, C) from a tape (K − 1 + T, B, E) and factors (K, C, E), and what the backward pass reads again."""
@@ -49,9 +43,9 @@ class NativeConvolution(Arguments):
         """Gradients of the tape, the factors and the bias."""
         d_tape, d_factors = tape.new_empty(tape.shape), factors.new_empty(factors.shape)
         d_bias = factors.new_empty(self.channels)
-        self.set(
-            tape=tape, weight=factors, inputs=kept[0], weights=kept[1], d_result=gradient, d_tape=d_tape,
-            d_weight=d_factors, d_bias=d_bias, format=form,
+        arguments = self.with_fields(
+            threads=threads(), tape=tape, weight=factors, inputs=kept[0], weights=kept[1], d_result=gradient,
+            d_tape=d_tape, d_weight=d_factors, d_bias=d_bias, format=form,
         )  # fmt: skip
-        required_library().prpn_convolution_backward(ctypes.byref(self))
+        required_library().prpn_convolution_backward(ctypes.byref(arguments))
         return d_tape, d_factors, d_bias

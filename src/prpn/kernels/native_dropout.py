@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from prpn.kernels.native import address, evenly_spaced, required_library, threads
+from prpn.kernels.checked import address, evenly_spaced
+from prpn.kernels.native import required_library, threads
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class HashedMask:
         result = torch.empty(x.shape)
         count, columns = result.numel() // max(1, x.shape[-1]), x.shape[-1]
         required_library().prpn_dropout(
-            address(rows), _row_stride(rows), count, columns, self.seed, self.rate, address(result), threads()
+            address(rows, x.shape, "evenly spaced"), _row_stride(rows), count, columns, self.seed, self.rate,
+            address(result, x.shape), threads(),
         )  # fmt: skip
         return result
 

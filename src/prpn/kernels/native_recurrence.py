@@ -17,46 +17,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from prpn.kernels import in_use
-from prpn.kernels.native import Arguments, Pointer, evenly_spaced, required_library, threads
+from prpn.kernels import as_forwards, in_use
+from prpn.kernels.checked import evenly_spaced
+from prpn.kernels.native import required_library, threads
 from prpn.kernels.native_dropout import HashedMask
 from prpn.kernels.products import product
+from prpn.kernels.structs import Reading
 
 if TYPE_CHECKING:
     from prpn.model.reading import Rates, ReadingLayer, Tapes
-
-_SIZES = ("steps", "batch", "slots", "hidden", "past_hidden_stride", "past_cells_stride", "key_stride", "threads")
-_FLAGS = ("released", "bf16", "attends", "keeps_past_gradient")
-_WEIGHTS = (
-    "input_gain", "input_shift", "hidden_weight", "hidden_bias", "hidden_gain", "hidden_shift", "cell_gain",
-    "cell_shift",
-)  # fmt: skip
-_INPUTS = (
-    "gate_inputs", "key_inputs", "gates", "past_hidden", "past_cells", "key_weight", *_WEIGHTS, "recurrent_mask",
-)  # fmt: skip
-_SEEDS = ("key_in_seed", "key_out_seed", "attention_seed")
-_RATES = ("key_rate", "attention_rate")
-_KEPT = (
-    "tape", "summaries", "keys", "relative", "attention", "kept", "normed", "input_mean", "input_scale", "hidden_scale",
-    "cell_mean", "cell_scale",
-)  # fmt: skip
-_GRADIENTS = (
-    "d_hidden", "d_cells", "d_now", "d_past", "d_gates", "d_keys", "d_scores", "d_summaries", "d_input_gain", "d_shift",
-    "d_hidden_bias", "d_hidden_gain", "d_cell_gain", "d_cell_shift",
-)  # fmt: skip
-
-
-class _Reading(Arguments):
-    """The struct of the same name in native/reading.h, field by field."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in _SIZES),
-        *((name, ctypes.c_int32) for name in _FLAGS),
-        *((name, Pointer) for name in _INPUTS),
-        *((name, ctypes.c_uint64) for name in _SEEDS),
-        *((name, ctypes.c_float) for name in _RATES),
-        *((name, Pointer) for name in (*_KEPT, *_GRADIENTS)),
-    )
 
 
 @dataclass(frozen=True)
@@ -122,32 +91,16 @@ class _Recurrence(torch.autograd.Function):
         key_weight: Tensor | None,
         *norms_and_weights: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        ctx.kernels = in_use()
         ctx.set_materialize_grads(False)  # of cells nothing is wanted, unless someone asks for the state's gradient
         (steps, batch, slots), size = gates.shape, past_hidden.shape[-1]
         attends = key_inputs is not None
-        attending = steps if attends else 0
-        shapes = {
-            "tape": (slots + steps, batch, 2 * size),  # [h; c]
-            "summaries": (steps, batch, 2 * size),  # [h̃; c̃]
-            "keys": (attending, batch, size),
-            "relative": (attending, batch, slots),
-            "attention": (attending, batch, slots),
-            "kept": (attending, batch, slots),
-            "normed": (steps, batch, 4 * size),
-            "input_mean": (steps, batch),
-            "input_scale": (steps, batch),
-            "hidden_scale": (steps, batch),
-            "cell_mean": (steps, batch),
-            "cell_scale": (steps, batch),
-        }
-        kept = {name: gates.new_empty(shape) for name, shape in shapes.items()}
         weights = [tensor.contiguous() for tensor in norms_and_weights]
         gate_inputs, gates = gate_inputs.contiguous(), gates.contiguous()
         key_inputs = None if key_inputs is None else key_inputs.contiguous()
         past = [evenly_spaced(past_hidden), evenly_spaced(past_cells)]
         inputs = [gate_inputs, key_inputs, gates, *past, key_weight, *weights, masks.recurrent]
-        reading = _Reading()
-        reading.set(
+        reading = Reading().set(
             steps=steps,
             batch=batch,
             slots=slots,
@@ -157,16 +110,18 @@ class _Recurrence(torch.autograd.Function):
             key_stride=0 if key_weight is None else key_weight.stride(0),
             threads=threads(),
             released=released,
-            bf16=in_use() == "bf16",
+            bf16=ctx.kernels == "bf16",
             attends=attends,
-            **dict(zip(_INPUTS, inputs, strict=True)),
+            **dict(zip(Reading.INPUTS, inputs, strict=True)),
             key_in_seed=masks.key_in.seed,
             key_out_seed=masks.key_out.seed,
             attention_seed=masks.attention.seed,
             key_rate=masks.key_in.rate,
             attention_rate=masks.attention.rate,
-            **kept,
         )
+        shapes = reading.shapes()
+        kept = {name: gates.new_empty(shapes[name]) for name in Reading.KEPT}
+        reading.set(**kept)
         required_library().prpn_reading_forward(ctypes.byref(reading))
         tape, attention = kept.pop("tape"), kept.pop("attention")
         kept["gate_inputs"] = gate_inputs
@@ -182,22 +137,23 @@ class _Recurrence(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         if ctx.kept is None:
             raise RuntimeError("the backward pass of the native recurrence can run once only")
+        kept, ctx.kept = ctx.kept, None
         tape, attention, gates, key_weight, *weights = ctx.saved_tensors
-        kept, reading, masks = ctx.kept, ctx.reading, ctx.masks
-        ctx.kept = None
+        reading, masks = ctx.reading, ctx.masks
         (_, batch, slots), size = gates.shape, tape.shape[-1] // 2
         d_hidden, d_cells, d_now = (None if d is None else d.contiguous() for d in (d_hidden, d_cells, d_now))
         d_gates = torch.zeros_like(gates) if not ctx.attends else torch.empty_like(gates)
         d_past = tape.new_empty(slots, batch, 2 * size) if any(ctx.needs_input_grad[5:7]) else None
         d_keys, d_scores = torch.empty_like(kept["keys"]), torch.empty_like(kept["relative"])
         d_summaries = torch.empty_like(kept["summaries"])
-        sums = {name: tape.new_zeros((1 if "cell" in name else 4) * size) for name in _GRADIENTS[-6:]}
+        sums = {name: tape.new_zeros((1 if "cell" in name else 4) * size) for name in Reading.SUMS}
         reading.set(
+            threads=threads(),
             tape=tape,
             attention=attention,
             gates=gates,
             key_weight=key_weight,
-            **dict(zip(_WEIGHTS, weights, strict=True)),
+            **dict(zip(Reading.WEIGHTS, weights, strict=True)),
             keeps_past_gradient=d_past is not None,
             d_hidden=d_hidden,
             d_cells=d_cells,
@@ -218,7 +174,10 @@ class _Recurrence(torch.autograd.Function):
             previous = tape[slots - 1 : -1, :, :size]  # h_{t−1}
             if masks.key_in.rate:
                 previous = masks.key_in.apply_to(previous)
-            d_key_weight = product(d_keys.flatten(0, 1).t(), previous.flatten(0, 1))
+            with as_forwards(ctx.kernels):
+                d_key_weight = product(d_keys.flatten(0, 1).t(), previous.flatten(0, 1))
+        with as_forwards(ctx.kernels):
+            d_hidden_weight = product(kept["normed"].flatten(0, 1).t(), recalled.flatten(0, 1))
         return (
             None,
             None,
@@ -229,7 +188,7 @@ class _Recurrence(torch.autograd.Function):
             d_key_weight,
             sums["d_input_gain"],
             sums["d_shift"],
-            product(kept["normed"].flatten(0, 1).t(), recalled.flatten(0, 1)),
+            d_hidden_weight,
             sums["d_hidden_bias"],
             sums["d_hidden_gain"],
             sums["d_shift"].clone(),

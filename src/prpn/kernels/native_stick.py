@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from prpn.kernels.native import address, required_library, threads
+from prpn.kernels.checked import address
+from prpn.kernels.native import required_library, threads
 
 
 def native_stick(factors: Tensor) -> Tensor:
@@ -24,7 +25,8 @@ class _Stick(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, factors: Tensor) -> Tensor:
         gates = torch.empty_like(factors)
-        required_library().prpn_stick_forward(address(factors), *_rows(factors), address(gates), threads())
+        place, to = (address(x, factors.shape) for x in (factors, gates))
+        required_library().prpn_stick_forward(place, *_rows(factors), to, threads())
         ctx.save_for_backward(factors, gates)
         return gates
 
@@ -33,9 +35,8 @@ class _Stick(torch.autograd.Function):
     def backward(ctx: Any, d_gates: Tensor) -> Tensor:
         factors, gates = ctx.saved_tensors
         d_gates, d_factors = d_gates.contiguous(), torch.empty_like(factors)
-        required_library().prpn_stick_backward(
-            address(factors), address(gates), address(d_gates), *_rows(factors), address(d_factors), threads()
-        )
+        *places, to = (address(x, factors.shape) for x in (factors, gates, d_gates, d_factors))
+        required_library().prpn_stick_backward(*places, *_rows(factors), to, threads())
         return d_factors
 
 

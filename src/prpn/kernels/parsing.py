@@ -3,6 +3,9 @@
     block of lines ──> chunks ──> words ──> scores ──> trees ──> lines
                          └ unknown ones are asked of `split` and `encode`, once
 
+Each of them checks what it is given. Any number of Python threads may score and make rows at once, as long as nobody
+changes what they read; a text is one thread's at a time, and refuses another.
+
 A chunk of ASCII letters is one word whatever the tokenizer, but for some exceptions, so these need not be asked about;
 nor those that are not among the `plain_words`, unless `unknown` is −1: their number depends on the word then.
 """
@@ -13,12 +16,13 @@ import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prpn.config import Builder
+from prpn.kernels.checked import place, place_to_fill
 from prpn.kernels.native import required_library
 
 if TYPE_CHECKING:
@@ -43,9 +47,11 @@ def threads() -> int:
 
 def make_rows(embedding: Array, kernel: Array, ids: NDArray[np.int32], rows: Array) -> None:
     """Fill in the rows (n, columns) of some words: embedding[ids] @ kernel."""
+    (words, size), columns = embedding.shape, kernel.shape[-1]
     required_library().prpn_parsing_rows(
-        embedding.ctypes.data, kernel.ctypes.data, *kernel.shape, ids.ctypes.data, len(ids), rows.ctypes.data, threads()
-    )
+        place(embedding, np.float32, words, size), words, place(kernel, np.float32, size, columns), size, columns,
+        place(ids, np.int32, len(ids)), len(ids), place_to_fill(rows, np.float32, len(ids), columns), threads(),
+    )  # fmt: skip
 
 
 def scores(
@@ -58,11 +64,13 @@ def scores(
     begin: int,
 ) -> None:
     """Fill in the scores of the words from `begin` on; `slots` has the rows in `table` of the words from `first` on."""
-    rows = folded.rows
+    rows, channels = folded.rows, folded.rows.channels
     required_library().prpn_parsing_scores(
-        table.ctypes.data, folded.bias.ctypes.data, folded.head.ctypes.data, folded.head_bias,
-        rows.channels, rows.windows, folded.lookahead, rows.SILENCE, rows.START, slots.ctypes.data, first,
-        ends.ctypes.data, len(ends), begin, begin + len(out), out.ctypes.data, threads(),
+        place(table, np.float32, len(table), rows.windows * channels), len(table),
+        place(folded.bias, np.float32, channels), place(folded.head, np.float32, channels), folded.head_bias,
+        channels, rows.windows, folded.lookahead, rows.SILENCE, rows.START,
+        place(slots, np.int32, len(slots)), len(slots), first, place(ends, np.int64, len(ends)), len(ends),
+        begin, begin + len(out), place_to_fill(out, np.float32, len(out)), threads(),
     )  # fmt: skip
 
 
@@ -81,12 +89,14 @@ class TextWithTrees:
         unknown: int,
     ) -> None:
         self._split, self._encode = split, encode
-        self._handle = required_library().prpn_text_new(
-            FORMATS.index(form), lowercase, unknown, REMEMBERED_CHUNKS, REMEMBERED_BYTES
+        handle = ctypes.c_void_p()
+        required_library().prpn_text_new(
+            FORMATS.index(form), lowercase, unknown, REMEMBERED_CHUNKS, REMEMBERED_BYTES, ctypes.byref(handle)
         )
+        self._handle, self._words = handle, 0
         words = {**plain_words, **dict.fromkeys(exceptions, -1)}
-        ids = np.fromiter(words.values(), dtype=np.int32)
-        required_library().prpn_text_plain_words(self._handle, _one_a_line(words), ids.ctypes.data, len(ids))
+        ids, text = np.fromiter(words.values(), dtype=np.int32), _one_a_line(words)
+        required_library().prpn_text_plain_words(self._handle, text, len(text), ids.ctypes.data, len(ids))
 
     def __del__(self) -> None:
         if hasattr(self, "_handle"):
@@ -94,39 +104,52 @@ class TextWithTrees:
 
     def read(self, block: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Ids of all words of some lines of UTF-8, and where each line ends in them: both until the next block."""
-        library, pointers = required_library(), (ctypes.c_void_p(), ctypes.c_void_p())
-        if library.prpn_text_read(self._handle, block, len(block), threads()):
-            size = library.prpn_text_unknown(self._handle, ctypes.byref(pointers[0]))
-            self._define(_view_at(pointers[0], size).tobytes())
-        lines = library.prpn_text_words(self._handle, threads(), *map(ctypes.byref, pointers))
-        ends = _array_at(pointers[1], lines, np.int64)
-        return _array_at(pointers[0], int(ends[-1]) if lines else 0, np.int32), ends
+        library, unknown = required_library(), ctypes.c_int64()
+        library.prpn_text_read(self._handle, block, len(block), threads(), ctypes.byref(unknown))
+        if unknown.value:
+            self._define(bytes(_view_of(library.prpn_text_unknown, self._handle)).decode())
+        places, lines = (ctypes.c_void_p(), ctypes.c_void_p()), ctypes.c_int64()
+        library.prpn_text_words(self._handle, threads(), *map(ctypes.byref, (*places, lines)))
+        ends = _array_at(places[1], lines.value, np.int64)
+        self._words = int(ends[-1]) if lines.value else 0
+        return _array_at(places[0], self._words, np.int32), ends
 
     def write(self, scores: Array, distances: NDArray[np.float64] | None, builder: Builder) -> Iterator[memoryview]:
         """The trees of these lines, one a line, in pieces; each is good until the next block."""
-        library, place = required_library(), ctypes.c_void_p()
-        written = None if distances is None else distances.ctypes.data
-        parts = library.prpn_text_write(self._handle, scores.ctypes.data, written, BUILDERS.index(builder), threads())
-        for part in range(parts):
-            size = library.prpn_text_part(self._handle, part, ctypes.byref(place))
-            yield _view_at(place, size)
+        library, parts = required_library(), ctypes.c_int64()
+        library.prpn_text_write(
+            self._handle, place(scores, np.float32, self._words),
+            None if distances is None else place(distances, np.float64, self._words), self._words,
+            BUILDERS.index(builder), threads(), ctypes.byref(parts),
+        )  # fmt: skip
+        for part in range(parts.value):
+            yield _view_of(library.prpn_text_part, self._handle, part)
 
-    def _define(self, unknown: bytes) -> None:
-        chunks = [self._split(line[1:], line[0] == "1") for line in unknown.decode().split("\n")[:-1]]
+    def _define(self, unknown: str) -> None:
+        chunks = [self._split(line[1:], line[0] == "1") for line in unknown.split("\n")[:-1]]
         words = [word for chunk in chunks for word in chunk]
         ids = np.array(self._encode(words), dtype=np.int32)
         counts = np.fromiter(map(len, chunks), dtype=np.int64)
         text = _one_a_line(words)
-        required_library().prpn_text_define(self._handle, text, len(text), ids.ctypes.data, counts.ctypes.data)
+        required_library().prpn_text_define(
+            self._handle, text, len(text), place(ids, np.int32, len(ids)), len(ids), counts.ctypes.data, len(counts)
+        )
 
 
 def _one_a_line(words: Iterable[str]) -> bytes:
     return "".join(f"{word}\n" for word in words).encode()
 
 
-def _view_at(place: ctypes.c_void_p, size: int) -> memoryview:
-    return memoryview((ctypes.c_char * size).from_address(place.value or 0)).cast("B") if size else memoryview(b"")
+def _view_of(function: Callable[..., int], *arguments: Any) -> memoryview:
+    """What a function says where to find."""
+    found, size = ctypes.c_void_p(), ctypes.c_int64()
+    function(*arguments, ctypes.byref(found), ctypes.byref(size))
+    return _view_at(found, size.value)
 
 
-def _array_at(place: ctypes.c_void_p, count: int, kind: type[Number]) -> NDArray[Number]:
-    return np.frombuffer(_view_at(place, count * np.dtype(kind).itemsize), dtype=kind)
+def _view_at(start: ctypes.c_void_p, size: int) -> memoryview:
+    return memoryview((ctypes.c_char * size).from_address(start.value or 0)).cast("B") if size else memoryview(b"")
+
+
+def _array_at(start: ctypes.c_void_p, count: int, kind: type[Number]) -> NDArray[Number]:
+    return np.frombuffer(_view_at(start, count * np.dtype(kind).itemsize), dtype=kind)

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from prpn.kernels import in_use, native_reads
-from prpn.kernels.native import address, multiplies_fp32, required_library, threads
+from prpn.kernels import as_forwards, in_use, native_reads
+from prpn.kernels.checked import address
+from prpn.kernels.native import multiplies_fp32, required_library, threads
 
 FP32, BF16 = 0, 1
 """What a product's factors are rounded to, as native/packing.h numbers them."""
@@ -52,13 +53,15 @@ def native_form(rows: int, a: Tensor, precise: bool = False) -> int | None:
 def native_product(a: Tensor, b: Tensor, start: Tensor | None, out: Tensor | None, form: int) -> Tensor:
     """The same by the native core; A and B may lie in memory by rows or by columns."""
     a, b = (x if 1 in x.stride() else x.contiguous() for x in (a, b))
+    (rows, depth), columns = a.shape, b.shape[1]
     if out is None:
-        out = a.new_empty(len(a), b.shape[1])
+        out = a.new_empty(rows, columns)
     start = None if start is None else start.contiguous()
-    assert out.is_contiguous()
+    of_all = start is not None and start.dim() == 1  # one row that all start from
     required_library().prpn_product(
-        address(a), *a.stride(), address(b), *b.stride(), *a.shape, b.shape[1], form, address(out), address(start),
-        out.shape[1] if start is not None and start.dim() == 2 else 0, threads(),
+        address(a, (rows, depth), "anyhow"), *a.stride(), address(b, (depth, columns), "anyhow"), *b.stride(),
+        rows, depth, columns, form, address(out, (rows, columns)),
+        address(start, (columns,) if of_all else (rows, columns)), 0 if of_all else columns, threads(),
     )  # fmt: skip
     return out
 
@@ -91,6 +94,7 @@ class _SplitColumns(torch.autograd.Function):
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.kernels = in_use()
         ctx.save_for_backward(x, weight)
         return product(x.flatten(0, -2), weight.t(), bias).unflatten(0, x.shape[:-1])
 
@@ -100,8 +104,9 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         rows = gradient.flatten(0, -2)
         wants_x, wants_weight, wants_bias = ctx.needs_input_grad
-        return (
-            product(rows, weight).view_as(x) if wants_x else None,
-            product(rows.t(), x.flatten(0, -2)) if wants_weight else None,
-            rows.sum(0) if wants_bias else None,
-        )
+        with as_forwards(ctx.kernels):
+            return (
+                product(rows, weight).view_as(x) if wants_x else None,
+                product(rows.t(), x.flatten(0, -2)) if wants_weight else None,
+                rows.sum(0) if wants_bias else None,
+            )

@@ -64,7 +64,7 @@ class Rows:
             self._begin_table()
 
     def look_up(self, ids: NDArray[np.int32]) -> tuple[Array, NDArray[np.int32]] | None:
-        """A table (…, columns) and which of its rows each word has; None if there are more different words than rows."""
+        """A table (…, columns) and which row of it each word has; None if there are more different words than rows."""
         with _MAKING:
             slots = self._slots[ids]
             if slots.min(initial=0) >= 0:

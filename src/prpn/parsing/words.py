@@ -2,8 +2,8 @@
 
     the old man | we saw     ──>    words  the old man we saw      ids  4 17 9 30 21      ends  3 5
 
-A chunk of text (what stands between two spaces) becomes the same words wherever it stands, but for the end of a line, so
-each is split and looked up once. A sentence that is a list is taken as words already.
+A chunk of text (what stands between two spaces) becomes the same words wherever it stands, but for the end of a line,
+so each is split and looked up once. A sentence that is a list is taken as words already.
 """
 
 from __future__ import annotations

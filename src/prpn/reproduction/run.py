@@ -33,6 +33,7 @@ from prpn.training.data import prepare
 from prpn.training.evaluate import LanguageScore
 from prpn.training.record import finished_run, score_json
 from prpn.training.run import train, usable_device
+from prpn.training.signals import StopRequest
 from prpn.trees.evaluation import evaluate_parsers
 from prpn.trees.judgement import Judgement, judge
 from prpn.trees.protocols import protocols_named
@@ -47,6 +48,7 @@ class Options:
     resume: bool = False
     device: str = "cpu"
     quiet: bool = False
+    stop: StopRequest | None = None
 
 
 @dataclass
@@ -139,6 +141,7 @@ def _train_all(
             resume=options.resume,
             device=options.device,
             quiet=options.quiet,
+            stop=options.stop,
         )
         scores: Scores = {("validation", False): result["validation"]}
         if wanted & {("test", False), ("test", True), ("validation", True)}:

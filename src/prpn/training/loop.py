@@ -41,9 +41,8 @@ from prpn.training.metrics import Metrics
 from prpn.training.optimizer import Adam
 from prpn.training.penalty import penalty
 from prpn.training.position import Position
-from prpn.training.process import nothing_collected_twice
 from prpn.training.schedule import learning_rate
-from prpn.training.signals import stop_requests
+from prpn.training.signals import StopRequest
 from prpn.training.watch import TreebankWatch
 
 
@@ -79,15 +78,15 @@ class Trainer:
         limits = [self.config.steps, self.config.epochs * self.batches_an_epoch]
         return min(limit for limit in limits if limit > 0)
 
-    def run(self, display: Display) -> None:
+    def run(self, display: Display, stop: StopRequest) -> None:
         """Train until the budget is spent or nothing gets better, then leave the network with the best weights."""
-        with stop_requests() as stop, nothing_collected_twice():
+        with stop.heeding():
             while not self.finished:
                 epoch = self.position.epoch
                 batches = training_batches(self.config, self.data, epoch)
                 while self.position.epoch == epoch and not self.finished:
                     self._step(batches[self.position.batch], display)
-                    if stop:
+                    if stop.made:
                         self.save()
                         raise InterruptedRunError(
                             f"stopped at step {self.position.step:,} of {self.total_steps:,}; everything is saved in "

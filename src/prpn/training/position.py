@@ -45,7 +45,7 @@ class Position:
 
 
 def _typed(kind: type[Any], values: dict[str, Any]) -> Any:
-    """A dataclass whose numbers are those of a run: whole where they count, none below 0 but a loss, none not a number."""
+    """A dataclass whose numbers are those of a run: whole where they count, none below 0, all of them numbers."""
     types = get_type_hints(kind)
     if unknown := values.keys() ^ types.keys():
         raise ValueError(f"{sorted(unknown)[0]} is missing or unknown")

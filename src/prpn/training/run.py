@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -31,18 +31,48 @@ from prpn.training.evaluate import score
 from prpn.training.folder import MADE_AT_THE_END, make_folder, refuse_used, writable
 from prpn.training.lock import only_run, refuse_running
 from prpn.training.loop import Trainer
-from prpn.training.process import denormals_are_zero
+from prpn.training.process import in_own_thread, random_numbers_apart
 from prpn.training.record import peak_memory_gib, protocol, score_json, write_card, write_record
+from prpn.training.signals import StopRequest
 from prpn.training.watch import TreebankWatch
 
 SCALE_TOKENS = 100_000
 """Of held-out text, enough to measure the standard deviation of distances."""
 
 
-@denormals_are_zero()
 def train(
+    recipe: Recipe, folder: str | Path, *, stop: StopRequest | None = None, **options: Unpack[Options]
+) -> dict[str, Any]:
+    """Train a model into `folder`; what came out, as JSON-ready values.
+
+    It leaves the process as it was; `own_process` gives it more, and a way to stop.
+    """
+    request = stop or StopRequest()
+
+    def run() -> dict[str, Any]:
+        with random_numbers_apart(recipe.training.seed):
+            return _trained(recipe, folder, request, **options)
+
+    return in_own_thread(run, request)
+
+
+class Options(TypedDict, total=False):
+    """What a run is given besides recipe and folder."""
+
+    texts: Sequence[str]
+    validation: str | None
+    treebanks: Sequence[str]
+    tokenized: bool
+    initial: str | Path | None
+    resume: bool
+    device: str
+    quiet: bool
+
+
+def _trained(
     recipe: Recipe,
     folder: str | Path,
+    stop: StopRequest,
     *,
     texts: Sequence[str] = (),
     validation: str | None = None,
@@ -53,7 +83,6 @@ def train(
     device: str = "cpu",
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """Train a model into `folder`; what came out, as JSON-ready values."""
     began, folder, place, started_from = time.monotonic(), Path(folder), usable_device(device), commit()
     with writable(folder):
         refuse_used(folder, resume)
@@ -67,7 +96,6 @@ def train(
         data = prepare(
             recipe, texts, validation, tokenized=tokenized, vocabulary=vocabulary, progress=progress
         )  # fmt: skip
-    torch.manual_seed(recipe.training.seed)
     with _within_memory(recipe, data):
         network = PRPN(recipe.model, len(data.vocabulary)).to(place)
     if start:
@@ -79,7 +107,7 @@ def train(
     make_folder(folder)
     with writable(folder), only_run(folder):
         refuse_used(folder, resume)  # again: another run may have been here while the text was read
-        _learn(trainer, display, resume)
+        _learn(trainer, display, resume, stop)
         position = trainer.position
         with counting("scoring the held-out text", len(data.validation.ids), quiet) as progress:
             final = score(network, data.validation, data.vocabulary, recipe.training, progress=progress)
@@ -119,7 +147,7 @@ def usable_device(name: str) -> torch.device:
     return device
 
 
-def _learn(trainer: Trainer, display: Display, resume: bool) -> None:
+def _learn(trainer: Trainer, display: Display, resume: bool, stop: StopRequest) -> None:
     """Begin or go on, to the end of the budget."""
     folder = trainer.folder
     if resume and trainer.checkpoint.exists():
@@ -136,7 +164,7 @@ def _learn(trainer: Trainer, display: Display, resume: bool) -> None:
     if trainer.position.step:
         display.say(f"going on from step {trainer.position.step:,}")
     with display:
-        trainer.run(display)
+        trainer.run(display, stop)
 
 
 def _scale_of_distances(network: PRPN, recipe: Recipe, data: Data) -> float:

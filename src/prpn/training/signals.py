@@ -1,31 +1,49 @@
-"""Ctrl-C and termination as a request: the step under way is finished and saved before the run ends."""
+"""Stopping a run: a request that the step under way is finished and saved before the run ends."""
 
 from __future__ import annotations
 
+import logging
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_log = logging.getLogger(__name__)
+
+
+class StopRequest:
+    """Whether somebody wants a run to stop, and whether the run is where it would notice."""
+
+    def __init__(self) -> None:
+        self.made = self.heeded = False
+
+    def make(self) -> None:
+        """Ask it to stop; a KeyboardInterrupt where nobody would notice, or was asked before."""
+        if self.made or not self.heeded:
+            raise KeyboardInterrupt
+        self.made = True
+        _log.warning("stopping after this step, once everything is saved; again to stop at once")
+
+    @contextmanager
+    def heeding(self) -> Iterator[None]:
+        """Within the block the request is looked at after every step."""
+        self.heeded = True
+        try:
+            yield
+        finally:
+            self.heeded = False
+
 
 @contextmanager
-def stop_requests() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM instead of dying by them; a second one kills as usual."""
-    received: list[int] = []
+def stop_requests() -> Iterator[StopRequest]:
+    """Take SIGINT and SIGTERM as requests while a run heeds them."""
+    request = StopRequest()
 
-    def note(number: int, _: object) -> None:
-        if received:
-            raise KeyboardInterrupt
-        received.append(number)
-        print("\nstopping after this step, once everything is saved; again to stop at once", file=sys.stderr)
+    def note(_: int, __: object) -> None:
+        request.make()
 
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread: whoever called has the signals
-        yield received
-        return
-    try:
-        yield received
+        yield request
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

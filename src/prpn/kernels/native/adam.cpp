@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api.h"
+#include "checks.h"
 #include "normalise.h"
 #include "threads.h"
 
@@ -32,6 +33,17 @@ constexpr int64_t BLOCK = 1 << 15;
 struct Block {
     int64_t tensor, begin, end;
 };
+
+void check(const Learned* tensors, int64_t count, const Settings* settings) {
+    check_array("tensors", tensors, {count});
+    require(settings, "no settings");
+    for (int64_t i = 0; i < count; ++i) {
+        check_array("weight", tensors[i].weight, {tensors[i].count});
+        check_array("gradient", tensors[i].gradient, {tensors[i].count});
+        check_array("square", tensors[i].square, {tensors[i].count});
+        require(tensors[i].step >= 1, "steps are counted from 1");
+    }
+}
 
 std::vector<Block> blocks_of(const Learned* tensors, int64_t count) {
     std::vector<Block> blocks;
@@ -84,12 +96,24 @@ void move(const Learned& one, const Block& block, const Settings& s, float clipp
 
 }  // namespace
 
-PRPN_API void prpn_adam(const Learned* tensors, int64_t count, const Settings* settings, int64_t threads) {
-    const std::vector<Block> blocks = blocks_of(tensors, count);
-    const float clipped = clipping(tensors, blocks, settings->clip, threads);
-    parallel(int64_t(blocks.size()), threads, 1, [&](int64_t first, int64_t last) {
-        for (int64_t number = first; number < last; ++number) {
-            move(tensors[blocks[number].tensor], blocks[number], *settings, clipped);
-        }
+PRPN_API int32_t prpn_learned_layout(int64_t* size, int64_t* last) {
+    return layout_of<Learned>(size, last, offsetof(Learned, step));
+}
+
+PRPN_API int32_t prpn_settings_layout(int64_t* size, int64_t* last) {
+    return layout_of<Settings>(size, last, offsetof(Settings, clip));
+}
+
+PRPN_API int32_t prpn_adam(const Learned* tensors, int64_t count, const Settings* settings, int64_t threads) {
+    return guarded([&] {
+        check(tensors, count, settings);
+        check_threads(threads);
+        const std::vector<Block> blocks = blocks_of(tensors, count);
+        const float clipped = clipping(tensors, blocks, settings->clip, threads);
+        parallel(int64_t(blocks.size()), threads, 1, [&](int64_t first, int64_t last) {
+            for (int64_t number = first; number < last; ++number) {
+                move(tensors[blocks[number].tensor], blocks[number], *settings, clipped);
+            }
+        });
     });
 }

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "api.h"
+#include "checks.h"
 #include "threads.h"
 #include "vector.h"
 
@@ -29,7 +30,27 @@ namespace {
 
 constexpr int64_t VECTORS = 4;  // of a strip
 
-enum Activation : int32_t { NONE = 0, RELU = 1, TANH = 2 };
+enum Activation : int32_t { NONE = 0, RELU = 1, TANH = 2, ACTIVATIONS };
+
+void check(const BatchNorm& b) {
+    check_sizes({b.rows, b.columns});
+    require(b.rows > 1, "one row has no statistics");
+    check_threads(b.threads);
+    check_kind("activation", b.activation, ACTIVATIONS);
+    for (const float* array : {b.x, static_cast<const float*>(b.y)}) check_array("x or y", array, {b.rows, b.columns});
+    for (const float* array : {b.gain, static_cast<const float*>(b.mean), static_cast<const float*>(b.inverse)}) {
+        check_array("gain, mean or inverse", array, {b.columns});
+    }
+    if (b.d_y) {
+        check_array("d_x", b.d_x, {b.rows, b.columns});
+        for (const float* array : {b.d_gain, b.d_shift}) check_array("d_gain or d_shift", array, {b.columns});
+    } else {
+        check_array("shift", b.shift, {b.columns});
+        for (const float* array : {b.running_mean, b.running_variance}) {
+            check_array("running_mean or running_variance", array, {b.columns});
+        }
+    }
+}
 
 template <Activation ACTIVATION>
 Vector activated(Vector a) {
@@ -145,9 +166,17 @@ void run(const BatchNorm& b) {
 }  // namespace
 
 // Forwards, or backwards where there is a gradient.
-PRPN_API void prpn_batch_norm(const BatchNorm* batch_norm) {
-    const BatchNorm& b = *batch_norm;
-    if (b.activation == RELU) return run<RELU>(b);
-    if (b.activation == TANH) return run<TANH>(b);
-    run<NONE>(b);
+PRPN_API int32_t prpn_batch_norm(const BatchNorm* batch_norm) {
+    return guarded([&] {
+        require(batch_norm, "no arguments");
+        const BatchNorm& b = *batch_norm;
+        check(b);
+        if (b.activation == RELU) return run<RELU>(b);
+        if (b.activation == TANH) return run<TANH>(b);
+        run<NONE>(b);
+    });
+}
+
+PRPN_API int32_t prpn_batch_norm_layout(int64_t* size, int64_t* last) {
+    return layout_of<BatchNorm>(size, last, offsetof(BatchNorm, d_shift));
 }

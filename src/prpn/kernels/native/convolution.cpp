@@ -16,6 +16,7 @@
 //
 //     # T time, B batch, K taps, E embedding, C channels; P pairs of outputs, G groups of three taps
 #include "api.h"
+#include "checks.h"
 #include "combining.h"
 #include "product.h"
 
@@ -39,6 +40,22 @@ struct Convolution {
     const float* d_result;              // (T, B, C)
     float *d_tape, *d_weight, *d_bias;  // as above
 };
+
+void check(const Convolution* convolution) {
+    require(convolution, "no arguments");
+    const Convolution& c = *convolution;
+    check_sizes({c.steps, c.batch, c.taps, c.embedding, c.channels});
+    check_threads(c.threads);
+    require(c.taps >= 1, "a convolution has taps");
+    require(c.paired >= 0 && c.paired <= c.taps && c.paired % TAPS == 0, "taps are paired by threes");
+    require(c.paired == 0 || c.steps >= PAIR, "there is no pair of outputs");
+    const int64_t pairs = (c.steps + 1) / PAIR, groups = c.paired / TAPS;
+    check_array("tape", c.tape, {c.taps - 1 + c.steps, c.batch, c.embedding});
+    check_array("weight", c.weight, {c.taps, c.channels, c.embedding});
+    check_array("inputs", c.inputs, {PRODUCTS, pairs, c.batch, groups, c.embedding});
+    check_array("weights", c.weights, {PRODUCTS, c.channels, groups, c.embedding});
+    check_sizes({PRODUCTS, pairs, c.batch, c.channels});
+}
 
 class Run {
 public:
@@ -175,6 +192,29 @@ private:
 
 }  // namespace
 
-PRPN_API void prpn_convolution_forward(const Convolution* convolution) { Run(*convolution).forward(); }
+PRPN_API int32_t prpn_convolution_forward(const Convolution* convolution) {
+    return guarded([&] {
+        check(convolution);
+        const Convolution& c = *convolution;
+        check_array("bias", c.bias, {c.channels});
+        check_array("result", c.result, {c.steps, c.batch, c.channels});
+        Run(c).forward();
+    });
+}
 
-PRPN_API void prpn_convolution_backward(const Convolution* convolution) { Run(*convolution).backward(); }
+PRPN_API int32_t prpn_convolution_backward(const Convolution* convolution) {
+    return guarded([&] {
+        check(convolution);
+        const Convolution& c = *convolution;
+        check_kind("format", c.format, FORMATS);
+        check_array("d_result", c.d_result, {c.steps, c.batch, c.channels});
+        check_array("d_tape", c.d_tape, {c.taps - 1 + c.steps, c.batch, c.embedding});
+        check_array("d_weight", c.d_weight, {c.taps, c.channels, c.embedding});
+        check_array("d_bias", c.d_bias, {c.channels});
+        Run(c).backward();
+    });
+}
+
+PRPN_API int32_t prpn_convolution_layout(int64_t* size, int64_t* last) {
+    return layout_of<Convolution>(size, last, offsetof(Convolution, d_bias));
+}

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "api.h"
+#include "checks.h"
 #include "normalise.h"
 #include "product.h"
 #include "vector.h"
@@ -39,6 +40,25 @@ struct Decoding {
     float* losses;                   // (R)
     float *d_x, *d_weight, *d_bias;  // (R, E), (V, E), (V); none of them in evaluation
 };
+
+void check(const Decoding& d) {
+    check_array("x", d.x, {d.rows, d.embedding});
+    check_array("weight", d.weight, {d.vocabulary, d.embedding});
+    check_array("bias", d.bias, {d.vocabulary});
+    check_array("targets", d.targets, {d.rows});
+    check_array("losses", d.losses, {d.rows});
+    check_threads(d.threads);
+    require(d.chunk >= 1, "a chunk has rows");
+    check_sizes({std::min(d.chunk, d.rows), d.vocabulary});
+    const bool wanted = d.d_x || d.d_weight || d.d_bias;
+    if (wanted) {
+        require(d.rows >= 1, "no rows: their mean loss is not defined");
+        check_array("d_x", d.d_x, {d.rows, d.embedding});
+        check_array("d_weight", d.d_weight, {d.vocabulary, d.embedding});
+        check_array("d_bias", d.d_bias, {d.vocabulary});
+    }
+    check_indices("target", d.targets, d.rows, d.vocabulary);
+}
 
 // What is known of a row while its logits pass by, lane by lane.
 struct Passing {
@@ -244,11 +264,15 @@ private:
 }  // namespace
 
 // Cross-entropies of the targets, and the gradient of their mean where there is room for it.
-PRPN_API void prpn_decoding(const float* x, const float* weight, const float* bias, const int64_t* targets,
-                            int64_t rows, int64_t embedding, int64_t vocabulary, int64_t chunk, int32_t format,
-                            float* losses, float* d_x, float* d_weight, float* d_bias, int64_t threads) {
-    const Decoding d{rows, embedding, vocabulary, chunk, threads,  x,     weight,
-                     bias, targets,   losses,     d_x,   d_weight, d_bias};
-    const Format used = available(Format(format));
-    with_kind(used, [&](auto kind) { Decoder<decltype(kind)>(d, used).run(); });
+PRPN_API int32_t prpn_decoding(const float* x, const float* weight, const float* bias, const int64_t* targets,
+                               int64_t rows, int64_t embedding, int64_t vocabulary, int64_t chunk, int32_t format,
+                               float* losses, float* d_x, float* d_weight, float* d_bias, int64_t threads) {
+    return guarded([&] {
+        const Decoding d{rows, embedding, vocabulary, chunk, threads,  x,     weight,
+                         bias, targets,   losses,     d_x,   d_weight, d_bias};
+        check(d);
+        check_kind("format", format, FORMATS);
+        const Format used = available(Format(format));
+        with_kind(used, [&](auto kind) { Decoder<decltype(kind)>(d, used).run(); });
+    });
 }

@@ -23,6 +23,7 @@ constexpr int64_t PANEL = 2 * WIDTH;
 constexpr int64_t LINES_AHEAD = 32, SQUARES_AHEAD = 4;
 
 enum class Format : int32_t { FP32 = 0, BF16 = 1, TILES = 2 };
+constexpr int32_t FORMATS = 3;
 
 // How a wish for fp32 or bf16 is met by this library.
 inline Format available(Format wish) { return wish == Format::BF16 && Tiles::NATIVE ? Format::TILES : wish; }

@@ -146,8 +146,13 @@ public:
 
     int64_t add(std::string_view chunk, bool is_last) {
         const uint64_t code = hash(chunk, is_last);
-        index_.add(code, [&](int64_t number) { return entries_[number].hash; });
         entries_.push_back({code, append(chunk), int64_t(chunk.size()), 0, 0, is_last});
+        try {
+            index_.add(code, [&](int64_t number) { return entries_[number].hash; });
+        } catch (...) {  // numbers of the index are places among the entries
+            entries_.pop_back();
+            throw;
+        }
         return count() - 1;
     }
 

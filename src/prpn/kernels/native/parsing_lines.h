@@ -10,6 +10,7 @@
 namespace prpn {
 
 enum class LineFormat : int32_t { brackets, spans, json };
+constexpr int32_t LINE_FORMATS = 3;
 
 inline std::string without_brackets(std::string_view word) {
     std::string text;
@@ -50,6 +51,7 @@ public:
     LineWriter(LineFormat format, Chunks& chunks) : format_(format), chunks_(chunks) {}
 
     bool wants_ends() const { return format_ != LineFormat::brackets; }
+    bool wants_distances() const { return format_ == LineFormat::json; }
 
     void add_word(int64_t number, int32_t id, std::string_view word) {
         if (format_ == LineFormat::brackets) chunks_.add_word(number, id, without_brackets(word), {});

@@ -5,16 +5,18 @@
 //     words    lists the ids of all words of the block, for which the caller finds scores
 //     write    builds the trees and writes them
 //
-// A block is worked on in parts of whole lines, which threads take one after the other.
+// in this order; nothing is done out of turn, nor by two threads that share a text. A block is worked on in parts of whole
+// lines, which threads take one after the other.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 
+#include "checks.h"
 #include "parsing_chunks.h"
 #include "parsing_lines.h"
 #include "parsing_trees.h"
-#include "threads.h"
+#include "workers.h"
 
 namespace prpn {
 
@@ -73,7 +75,9 @@ public:
     PlainWords& plain() { return plain_; }
 
     int64_t read(const char* text, int64_t size, int64_t threads) {
-        if (chunks_.count() > most_chunks_ || chunks_.size() > most_bytes_) chunks_.clear();
+        const bool whole = stage_ != READING;  // else chunks are remembered whose words nobody said
+        if (!whole || chunks_.count() > most_chunks_ || chunks_.size() > most_bytes_) chunks_.clear();
+        stage_ = READING;
         cut(text, size);
         for_each_part(threads, [&](Part& part) { split(part); });
         unknown_.clear();
@@ -81,6 +85,8 @@ public:
         for (int64_t p = 0; p < parts_; ++p) {
             for (const Missing& missing : part_[p].missing) part_[p].chunks[missing.place] = remember(missing);
         }
+        if (unknown_.empty()) stage_ = READ;
+        asked_ = !unknown_.empty();
         return unknown_.size();
     }
 
@@ -88,7 +94,17 @@ public:
     const std::string& unknown() const { return unknown_text_; }
 
     // `words`: the words of all unknown chunks, each followed by a line end; `counts`: how many each chunk has.
-    void define(std::string_view words, const int32_t* ids, const int64_t* counts) {
+    void define(std::string_view words, const int32_t* ids, int64_t all, const int64_t* counts, int64_t chunks) {
+        require(asked_, "no words are asked for");
+        require(chunks == int64_t(unknown_.size()), "there are not as many counts as unknown chunks");
+        int64_t counted = 0;
+        for (int64_t i = 0; i < chunks; ++i) {
+            require(counts[i] >= 0 && counts[i] <= all - counted, "the counts are not those of the words");
+            counted += counts[i];
+        }
+        require(counted == all, "the counts are not those of the words");
+        require(std::count(words.begin(), words.end(), '\n') == all, "there are not as many words as ids");
+        asked_ = false;
         for (size_t i = 0; i < unknown_.size(); ++i) {
             chunks_.begin_words(unknown_[i]);
             for (int64_t j = 0; j < counts[i]; ++j) {
@@ -97,9 +113,12 @@ public:
                 words.remove_prefix(end + 1);
             }
         }
+        stage_ = READ;
     }
 
     void find_words(int64_t threads) {
+        require(stage_ >= READ, "no block was read, or not all its words are known");
+        stage_ = READ;
         for_each_part(threads, [&](Part& part) { find_words(part); });
         ids_.clear();
         ends_.clear();
@@ -109,12 +128,18 @@ public:
             ids_.insert(ids_.end(), part.ids.begin(), part.ids.end());
             for (const int64_t end : part.line_words) ends_.push_back(part.first_word + end);
         }
+        stage_ = LISTED;
     }
 
     const std::vector<int32_t>& ids() const { return ids_; }
     const std::vector<int64_t>& ends() const { return ends_; }
 
-    void write(const float* scores, const double* distances, Builder builder, int64_t threads) {
+    void write(const float* scores, const double* distances, int64_t words, Builder builder, int64_t threads) {
+        require(stage_ >= LISTED, "the words of the block were not listed");
+        require(words == int64_t(ids_.size()), "there are not as many scores as words");
+        check_array("scores", scores, {words});
+        if (writer_.wants_distances()) check_array("distances", distances, {words});
+        stage_ = LISTED;
         for_each_part(threads, [&](Part& part) {
             Constituents constituents;
             part.out.clear();
@@ -128,12 +153,36 @@ public:
                 begin = end;
             }
         });
+        stage_ = WRITTEN;
     }
 
     int64_t parts() const { return parts_; }
-    const Output& output(int64_t part) const { return part_[part].out; }
+    const Output& output(int64_t part) const {
+        require(stage_ == WRITTEN, "no trees were written");
+        check_indices("part", &part, 1, parts_);
+        return part_[part].out;
+    }
+
+    // While one thread uses a text no other may.
+    class Use {
+    public:
+        explicit Use(Text* text) : text_(text) {
+            require(text, "no text");
+            require(!text->in_use_.test_and_set(std::memory_order_acquire), "another thread uses this text");
+        }
+        ~Use() { text_->in_use_.clear(std::memory_order_release); }
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+
+        Text* operator->() const { return text_; }
+
+    private:
+        Text* text_;
+    };
 
 private:
+    enum Stage { NOTHING, READING, READ, LISTED, WRITTEN };
+
     void cut(const char* text, int64_t size) {
         parts_ = 0;
         for (const char *begin = text, *last = text + size; begin < last; ++parts_) {
@@ -150,7 +199,7 @@ private:
     void for_each_part(int64_t threads, const Work& work) {
         std::atomic<int64_t> next{0};
         threads = std::min(threads, parts_);
-        parallel(threads, threads, 1, [&](int64_t, int64_t) {
+        share_out(threads, threads, 1, [&](int64_t, int64_t) {
             for (int64_t p = next++; p < parts_; p = next++) work(part_[p]);
         });
     }
@@ -218,6 +267,9 @@ private:
         }
     }
 
+    std::atomic_flag in_use_ = ATOMIC_FLAG_INIT;
+    Stage stage_ = NOTHING;
+    bool asked_ = false;  // for the words of unknown chunks
     Chunks chunks_;
     LineWriter writer_;
     PlainWords plain_;

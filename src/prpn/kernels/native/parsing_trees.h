@@ -12,6 +12,7 @@
 namespace prpn {
 
 enum class Builder : int32_t { paper, unbiased, right_leaning, left_leaning };
+constexpr int32_t BUILDERS = 4;
 
 // A buffer that grows; what is asked for has room for a few bytes more, so that short copies may be of fixed size.
 class Output {

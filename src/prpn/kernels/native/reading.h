@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "attention.h"
+#include "checks.h"
 #include "normalise.h"
 #include "product.h"
 #include "random.h"
@@ -59,6 +60,39 @@ struct Reading {
 };
 
 namespace prpn {
+
+// What both passes read or write.
+inline void check(const Reading* reading) {
+    require(reading, "no arguments");
+    const Reading& r = *reading;
+    const int64_t T = r.steps, B = r.batch, N = r.slots, H = r.hidden, attending = r.attends ? T : 0;
+    check_sizes({T, B, N, 4, H});
+    check_sizes({4, H, H});
+    check_sizes({N + T, B, 2, H});
+    check_sizes({H, r.key_stride});
+    require(N >= 1, "the recurrence looks back at one slot at least");
+    check_rate(r.key_rate);
+    check_rate(r.attention_rate);
+    check_threads(r.threads);
+    for (const float* array : {static_cast<const float*>(r.gate_inputs), static_cast<const float*>(r.normed)}) {
+        check_array("gate_inputs or normed", array, {T, B, 4, H});
+    }
+    if (r.attends) check_array("key_weight", r.key_weight, {H, H});
+    for (const float* array : {r.input_gain, r.input_shift, r.hidden_gain, r.hidden_shift}) {
+        check_array("a norm of 4H", array, {4, H});
+    }
+    for (const float* array : {r.cell_gain, r.cell_shift}) check_array("cell_gain or cell_shift", array, {H});
+    check_array("hidden_weight", r.hidden_weight, {4, H, H});
+    check_array("tape", r.tape, {N + T, B, 2, H});
+    check_array("summaries", r.summaries, {T, B, 2, H});
+    check_array("keys", r.keys, {attending, B, H});
+    for (const float* array : {r.relative, r.attention, r.kept}) {
+        check_array("relative, attention or kept", array, {attending, B, N});
+    }
+    for (const float* array : {r.input_mean, r.input_scale, r.hidden_scale, r.cell_mean, r.cell_scale}) {
+        check_array("a mean or a scale", array, {T, B});
+    }
+}
 
 // What a thread needs for its streams, and the rows of arrays as its steps see them.
 class Walk {

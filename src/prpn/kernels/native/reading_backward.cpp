@@ -179,29 +179,45 @@ private:
     }
 };
 
+void check_gradients(const Reading& r) {
+    const int64_t T = r.steps, B = r.batch, N = r.slots, H = r.hidden, attending = r.attends ? T : 0;
+    check_array("d_past", r.d_past, {r.keeps_past_gradient ? N : 0, B, 2, H});
+    for (const float* array : {r.d_gates, r.d_scores}) check_array("d_gates or d_scores", array, {attending, B, N});
+    check_array("d_keys", r.d_keys, {attending, B, H});
+    check_array("d_summaries", r.d_summaries, {T, B, 2, H});
+    for (const float* array : {r.d_input_gain, r.d_shift, r.d_hidden_bias, r.d_hidden_gain}) {
+        check_array("a gradient of 4H", array, {4, H});
+    }
+    for (const float* array : {r.d_cell_gain, r.d_cell_shift}) check_array("d_cell_gain or d_cell_shift", array, {H});
+}
+
 }  // namespace
 
-PRPN_API void prpn_reading_backward(const Reading* reading) {
-    const Reading& r = *reading;
-    const Format format = available(r.bf16 ? Format::BF16 : Format::FP32);
-    const Packed hidden({r.hidden_weight, r.hidden, 1}, 4 * r.hidden, r.hidden, format, r.threads);
-    const Packed key({r.key_weight, r.key_stride, 1}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
-    Factors key_factors(key, r.batch), hidden_factors(hidden, r.batch);
-    Aligned<float> recalled(r.batch * r.hidden), carried(r.batch * r.hidden);
-    std::mutex guard;
-    std::map<int64_t, Sums> sums;  // by thread, so that they are added in the same order every time
-    team(r.threads, [&](const Member& member) {
-        Backward walk(r, member, key_factors, hidden_factors, recalled.data(), carried.data());
-        walk.run();
-        const std::lock_guard<std::mutex> lock(guard);
-        sums.emplace(member.part, std::move(walk.sums));
+PRPN_API int32_t prpn_reading_backward(const Reading* reading) {
+    return guarded([&] {
+        check(reading);
+        const Reading& r = *reading;
+        check_gradients(r);
+        const Format format = available(r.bf16 ? Format::BF16 : Format::FP32);
+        const Packed hidden({r.hidden_weight, r.hidden, 1}, 4 * r.hidden, r.hidden, format, r.threads);
+        const Packed key({r.key_weight, r.key_stride, 1}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
+        Factors key_factors(key, r.batch), hidden_factors(hidden, r.batch);
+        Aligned<float> recalled(r.batch * r.hidden), carried(r.batch * r.hidden);
+        std::mutex guard;
+        std::map<int64_t, Sums> sums;  // by thread, so that they are added in the same order every time
+        team(r.threads, [&](const Member& member) {
+            Backward walk(r, member, key_factors, hidden_factors, recalled.data(), carried.data());
+            walk.run();
+            const std::lock_guard<std::mutex> lock(guard);
+            sums.emplace(member.part, std::move(walk.sums));
+        });
+        for (const auto& [_, part] : sums) {
+            const auto add = [](float* to, const Aligned<float>& from) {
+                for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
+            };
+            add(r.d_input_gain, part.input_gain), add(r.d_shift, part.shift);
+            add(r.d_hidden_bias, part.hidden_bias), add(r.d_hidden_gain, part.hidden_gain);
+            add(r.d_cell_gain, part.cell_gain), add(r.d_cell_shift, part.cell_shift);
+        }
     });
-    for (const auto& [_, part] : sums) {
-        const auto add = [](float* to, const Aligned<float>& from) {
-            for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
-        };
-        add(r.d_input_gain, part.input_gain), add(r.d_shift, part.shift);
-        add(r.d_hidden_bias, part.hidden_bias), add(r.d_hidden_gain, part.hidden_gain);
-        add(r.d_cell_gain, part.cell_gain), add(r.d_cell_shift, part.cell_shift);
-    }
 }

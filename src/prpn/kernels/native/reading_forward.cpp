@@ -94,11 +94,27 @@ private:
 
 }  // namespace
 
-PRPN_API void prpn_reading_forward(const Reading* reading) {
-    const Reading& r = *reading;
-    const Format format = available(r.bf16 ? Format::BF16 : Format::FP32);
-    const Packed hidden({r.hidden_weight, 1, r.hidden}, r.hidden, 4 * r.hidden, format, r.threads);
-    const Packed key({r.key_weight, 1, r.key_stride}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
-    Factors key_factors(key, r.batch), hidden_factors(hidden, r.batch);
-    team(r.threads, [&](const Member& member) { Forward(r, member, key_factors, hidden_factors).run(); });
+PRPN_API int32_t prpn_reading_forward(const Reading* reading) {
+    return guarded([&] {
+        check(reading);
+        const Reading& r = *reading;
+        check_array("gates", r.gates, {r.attends ? r.steps : 0, r.batch, r.slots});
+        check_array("key_inputs", r.key_inputs, {r.attends ? r.steps : 0, r.batch, r.hidden});
+        check_array("hidden_bias", r.hidden_bias, {4, r.hidden});
+        for (const float* array : {r.past_hidden, r.past_cells}) {
+            check_array("past_hidden or past_cells", array, {r.slots, r.batch, r.hidden});
+        }
+        for (const int64_t stride : {r.past_hidden_stride, r.past_cells_stride}) {
+            check_sizes({r.slots, r.batch, stride});
+        }
+        const Format format = available(r.bf16 ? Format::BF16 : Format::FP32);
+        const Packed hidden({r.hidden_weight, 1, r.hidden}, r.hidden, 4 * r.hidden, format, r.threads);
+        const Packed key({r.key_weight, 1, r.key_stride}, r.hidden, r.attends ? r.hidden : 0, format, r.threads);
+        Factors key_factors(key, r.batch), hidden_factors(hidden, r.batch);
+        team(r.threads, [&](const Member& member) { Forward(r, member, key_factors, hidden_factors).run(); });
+    });
+}
+
+PRPN_API int32_t prpn_reading_layout(int64_t* size, int64_t* last) {
+    return layout_of<Reading>(size, last, offsetof(Reading, d_cell_shift));
 }

@@ -3,11 +3,11 @@
 
 #include <omp.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <thread>
+
+#include "parts.h"
 
 namespace prpn {
 
@@ -15,12 +15,14 @@ namespace prpn {
 // at a multiple of `grain`.
 template <class Work>
 void parallel(int64_t count, int64_t threads, int64_t grain, const Work& work) {
-    const int64_t grains = (count + grain - 1) / grain;
-    threads = std::max<int64_t>(1, std::min(threads, grains));
-    const auto begin = [&](int64_t part) { return std::min(count, part * grains / threads * grain); };
-    if (threads == 1) return work(0, count);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int64_t part = 0; part < threads; ++part) work(begin(part), begin(part + 1));
+    const Parts parts(count, threads, grain);
+    if (parts.number() == 1) return work(0, count);
+    Failure failure;
+#pragma omp parallel for num_threads(int(parts.number())) schedule(static, 1)
+    for (int64_t part = 0; part < parts.number(); ++part) {
+        failure.caught([&] { work(parts.begin(part), parts.end(part)); });
+    }
+    failure.pass_on();
 }
 
 // Blocks of at most `most` of `count` things, as many for each thread where there are enough.
@@ -42,6 +44,7 @@ class Meeting {
 public:
     void wait_for(int64_t all) {
         const int64_t number = number_.load(std::memory_order_relaxed);
+        if (number == ABANDONED) throw Abandoned();
         if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == all) {
             arrived_.store(0, std::memory_order_relaxed);
             number_.store(number + 1, std::memory_order_release);
@@ -52,10 +55,15 @@ public:
             else if (turns < 2 * PATIENCE) std::this_thread::yield();
             else std::this_thread::sleep_for(std::chrono::microseconds(50));
         }
+        if (number_.load(std::memory_order_relaxed) == ABANDONED) throw Abandoned();
     }
 
+    // One will not come any more: the others need not wait. No meeting can end at the same time, for it would take all.
+    void abandon() { number_.store(ABANDONED, std::memory_order_release); }
+
 private:
-    static constexpr int64_t PATIENCE = 2000;
+    struct Abandoned : std::exception {};
+    static constexpr int64_t PATIENCE = 2000, ABANDONED = -1;
 
     alignas(64) std::atomic<int64_t> arrived_{0};
     alignas(64) std::atomic<int64_t> number_{0};  // of this meeting
@@ -75,8 +83,14 @@ struct Member {
 template <class Work>
 void team(int64_t threads, const Work& work) {
     Meeting meeting;
-#pragma omp parallel num_threads(int(std::max<int64_t>(1, threads)))
-    work(Member{int64_t(omp_get_thread_num()), int64_t(omp_get_num_threads()), meeting});
+    if (threads == 1) return work(Member{0, 1, meeting});
+    Failure failure;
+#pragma omp parallel num_threads(int(threads))
+    {
+        const Member member{int64_t(omp_get_thread_num()), int64_t(omp_get_num_threads()), meeting};
+        if (!failure.caught([&] { work(member); })) meeting.abandon();
+    }
+    failure.pass_on();
 }
 
 }  // namespace prpn
