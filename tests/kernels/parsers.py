@@ -68,9 +68,12 @@ def expected_lines(parser: Parser, path: Path, form: str, builder: Builder, toke
                 "tree": brackets,
                 "spans": tree.spans(),
                 "distances": [round(distance, 6) for distance in distances],
+                "offsets": [] if isinstance(line, InputError) else parser.offsets(line, tokenized),
             }
             if isinstance(line, InputError):
                 fields["error"] = str(line)
             yield json.dumps(fields, ensure_ascii=False)
+        elif form == "labelled":
+            yield tree.labelled() if tree.words else ""
         else:
             yield brackets if form == "brackets" else " ".join(f"{start}-{end}" for start, end in tree.spans())

@@ -26,6 +26,7 @@ from prpn.parsing import words as word_reader
 from prpn.parsing.folded import Folded, Rows
 from prpn.parsing.parser import Parser
 from prpn.text import files
+from prpn.text.pieces import Piece
 from prpn.text.tokenizer import Tokenizer
 from tests.kernels.parsers import KERNELS, WORDS, expected_lines, needs_native, random_parser
 
@@ -227,11 +228,13 @@ def test_distances_are_rounded_and_written_as_python_does(numbers: list[float]) 
     def encode(words: Iterable[str]) -> list[int]:
         return [0 for _ in words]
 
-    text = parsing.TextWithTrees("jsonl", lambda chunk, _: [chunk], encode, {}, [], lowercase=False, unknown=0)
+    text = parsing.TextWithTrees(
+        "jsonl", lambda chunk, _: [Piece(chunk, 0, len(chunk))], encode, {}, [], lowercase=False, unknown=0
+    )
     text.read(b"a " * len(numbers) + b"\n")
     scores = np.zeros(len(numbers), dtype=np.float32)
     line = b"".join(text.write(scores, np.array(numbers), "paper")).decode()
-    assert line.partition('"distances": ')[2] == json.dumps([round(number, 6) for number in numbers]) + "}\n"
+    assert line.partition('"distances": ')[2].startswith(json.dumps([round(number, 6) for number in numbers]) + ",")
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
@@ -304,8 +307,8 @@ def test_chunks_are_forgotten_when_there_are_too_many(
     monkeypatch.setattr(files, "BLOCK_BYTES", 6)
     (tmp_path / "text").write_text("1 2 3 4\n" * 3)
     parser, chunks = random_parser(), []
-    split = parser.tokenizer.split_chunk
-    monkeypatch.setattr(parser.tokenizer, "split_chunk", lambda *chunk: chunks.append(chunk) or split(*chunk))
+    split = parser.tokenizer.pieces_of_chunk
+    monkeypatch.setattr(parser.tokenizer, "pieces_of_chunk", lambda *chunk: chunks.append(chunk) or split(*chunk))
     assert len(written(parser, tmp_path / "text", "brackets", "paper", False)) == 3
     assert (len(chunks) > 4) == (remembered == 0)
     assert len(set(chunks)) == 4

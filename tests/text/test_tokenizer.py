@@ -79,7 +79,7 @@ def split_one_by_one(word: str) -> list[str]:
 @given(st.lists(st.sampled_from([*penn._FUSED, "n't", "'s", "'RE", "’ve", "'", "n", "t", "a", "_", "ı", "ſ", "9"])))
 def test_penn_splits_contractions_one_by_one_from_the_end(pieces: list[str]) -> None:
     word = "".join(pieces) or "a"
-    assert penn._split_word(word) == split_one_by_one(word.replace("’", "'"))
+    assert [piece.text for piece in penn._split_word(word, 0)] == split_one_by_one(word.replace("’", "'"))
 
 
 def test_penn_splits_any_number_of_contractions() -> None:
@@ -188,3 +188,41 @@ def test_brackets_of_text_that_is_split_already_are_those_of_text_that_is_not(
     config = TextConfig(tokenizer="penn", lowercase=lowercase)
     line = " ".join(words)
     assert Tokenizer(config, tokenized=True).tokens(line) == Tokenizer(config).tokens(line)
+
+
+# Which characters a word stands for
+
+
+REWRITTEN = set("\"'()[]{}“”„«»‘–—…’")
+"""What is written in another way; `TEXTS` has much of it."""
+TEXTS = st.lists(
+    st.sampled_from(["don’t", "U.S.", "cannot", '"a', "(b)", "…", "<unk>x", " ", "\u3000", "e\u0301", "«c»"])
+).map("".join)
+
+
+@given(line=TEXTS | st.text(), kind=st.sampled_from(KINDS), tokenized=st.booleans())
+def test_pieces_are_the_words_and_where_they_stand(line: str, kind: str, tokenized: bool) -> None:
+    splitter = tokenizer(kind, tokenized=tokenized and kind != "characters")
+    pieces = splitter.pieces(line)
+    assert [piece.text for piece in pieces] == splitter.words(line)
+    at = 0
+    for piece in pieces:
+        is_shared_period = piece.text == "." and piece.begin == at - 1  # the second one of `in the U.S. .`
+        assert at <= piece.begin < piece.end <= len(line) or is_shared_period
+        assert not line[at : piece.begin].strip(), "what is between two words is white space"
+        source = line[piece.begin : piece.end]
+        assert source == piece.text or source in REWRITTEN or "’" in source or kind == "characters"
+        at = piece.end
+    assert not line[at:].strip()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("I don't (really) know.", [(0, 1), (2, 4), (4, 7), (8, 9), (9, 15), (15, 16), (17, 21), (21, 22)]),
+        ("  in the U.S.", [(2, 4), (5, 8), (9, 13), (12, 13)]),
+        ("“No”, he said", [(0, 1), (1, 3), (3, 4), (4, 5), (6, 8), (9, 13)]),
+    ],
+)
+def test_offsets_of_english(line: str, expected: list[tuple[int, int]]) -> None:
+    assert [(p.begin, p.end) for p in tokenizer("penn").pieces(line)] == expected

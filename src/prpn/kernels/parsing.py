@@ -27,10 +27,11 @@ from prpn.kernels.native import required_library
 
 if TYPE_CHECKING:
     from prpn.parsing.folded import Array, Folded
+    from prpn.text.pieces import Piece
 
 Number = TypeVar("Number", np.int32, np.int64)
-Format = Literal["brackets", "spans", "jsonl"]
-FORMATS: tuple[Format, ...] = ("brackets", "spans", "jsonl")
+Format = Literal["brackets", "spans", "jsonl", "labelled"]
+FORMATS: tuple[Format, ...] = get_args(Format)  # numbered as in native/parsing_lines.h
 BUILDERS: tuple[Builder, ...] = get_args(Builder)  # numbered as in native/parsing_trees.h
 REMEMBERED_CHUNKS, REMEMBERED_BYTES = 1 << 20, 1 << 28
 """Beyond either, all chunks are forgotten: text without end, in bounded memory."""
@@ -62,6 +63,7 @@ def scores(
     ends: NDArray[np.int64],
     out: Array,
     begin: int,
+    workers: int | None = None,
 ) -> None:
     """Fill in the scores of the words from `begin` on; `slots` has the rows in `table` of the words from `first` on."""
     rows, channels = folded.rows, folded.rows.channels
@@ -70,28 +72,51 @@ def scores(
         place(folded.bias, np.float32, channels), place(folded.head, np.float32, channels), folded.head_bias,
         channels, rows.windows, folded.lookahead, rows.SILENCE, rows.START,
         place(slots, np.int32, len(slots)), len(slots), first, place(ends, np.int64, len(ends)), len(ends),
-        begin, begin + len(out), place_to_fill(out, np.float32, len(out)), threads(),
+        begin, begin + len(out), place_to_fill(out, np.float32, len(out)), workers or threads(),
     )  # fmt: skip
 
 
+def spans(
+    scores: Array, ends: NDArray[np.int64], builder: Builder, workers: int | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """The same as `trees.from_distances.spans_of_many`."""
+    span_ends = np.cumsum(np.maximum(np.diff(ends, prepend=0) - 1, 0))
+    count = int(span_ends[-1]) if len(ends) else 0
+    starts, stops = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+    required_library().prpn_parsing_spans(
+        place(scores, np.float32, len(scores)), len(scores), place(ends, np.int64, len(ends)), len(ends),
+        BUILDERS.index(builder), starts.ctypes.data, stops.ctypes.data, count, workers or threads(),
+    )  # fmt: skip
+    return starts, stops, span_ends
+
+
 class TextWithTrees:
-    """A reader of blocks of lines and writer of their trees, in that order for each block."""
+    """A reader of blocks of lines and writer of their trees, in that order for each block.
+
+    Without a form no trees are written, but the places of words in their lines are known.
+    """
 
     def __init__(
         self,
-        form: Format,
-        split: Callable[[str, bool], Sequence[str]],
+        form: Format | None,
+        split: Callable[[str, bool], Sequence[Piece]],
         encode: Callable[[Iterable[str]], list[int]],
         plain_words: Mapping[str, int],
         exceptions: Iterable[str],
         *,
         lowercase: bool,
         unknown: int,
+        workers: int | None = None,
     ) -> None:
-        self._split, self._encode = split, encode
+        self._split, self._encode, self._workers = split, encode, workers
         handle = ctypes.c_void_p()
         required_library().prpn_text_new(
-            FORMATS.index(form), lowercase, unknown, REMEMBERED_CHUNKS, REMEMBERED_BYTES, ctypes.byref(handle)
+            len(FORMATS) if form is None else FORMATS.index(form),
+            lowercase,
+            unknown,
+            REMEMBERED_CHUNKS,
+            REMEMBERED_BYTES,
+            ctypes.byref(handle),
         )
         self._handle, self._words = handle, 0
         words = {**plain_words, **dict.fromkeys(exceptions, -1)}
@@ -105,14 +130,20 @@ class TextWithTrees:
     def read(self, block: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Ids of all words of some lines of UTF-8, and where each line ends in them: both until the next block."""
         library, unknown = required_library(), ctypes.c_int64()
-        library.prpn_text_read(self._handle, block, len(block), threads(), ctypes.byref(unknown))
+        library.prpn_text_read(self._handle, block, len(block), self._threads(), ctypes.byref(unknown))
         if unknown.value:
             self._define(bytes(_view_of(library.prpn_text_unknown, self._handle)).decode())
         places, lines = (ctypes.c_void_p(), ctypes.c_void_p()), ctypes.c_int64()
-        library.prpn_text_words(self._handle, threads(), *map(ctypes.byref, (*places, lines)))
+        library.prpn_text_words(self._handle, self._threads(), *map(ctypes.byref, (*places, lines)))
         ends = _array_at(places[1], lines.value, np.int64)
         self._words = int(ends[-1]) if lines.value else 0
         return _array_at(places[0], self._words, np.int32), ends
+
+    def offsets(self) -> NDArray[np.int32]:
+        """Where each of these words begins and ends in its line, in characters (words, 2)."""
+        found, count = ctypes.c_void_p(), ctypes.c_int64()
+        required_library().prpn_text_offsets(self._handle, ctypes.byref(found), ctypes.byref(count))
+        return _array_at(found, count.value, np.int32).reshape(-1, 2).copy()
 
     def write(self, scores: Array, distances: NDArray[np.float64] | None, builder: Builder) -> Iterator[memoryview]:
         """The trees of these lines, one a line, in pieces; each is good until the next block."""
@@ -120,20 +151,25 @@ class TextWithTrees:
         library.prpn_text_write(
             self._handle, place(scores, np.float32, self._words),
             None if distances is None else place(distances, np.float64, self._words), self._words,
-            BUILDERS.index(builder), threads(), ctypes.byref(parts),
+            BUILDERS.index(builder), self._threads(), ctypes.byref(parts),
         )  # fmt: skip
         for part in range(parts.value):
             yield _view_of(library.prpn_text_part, self._handle, part)
 
+    def _threads(self) -> int:
+        return self._workers or threads()
+
     def _define(self, unknown: str) -> None:
         chunks = [self._split(line[1:], line[0] == "1") for line in unknown.split("\n")[:-1]]
-        words = [word for chunk in chunks for word in chunk]
+        words = [piece.text for chunk in chunks for piece in chunk]
+        offsets = np.array([(piece.begin, piece.end) for chunk in chunks for piece in chunk], dtype=np.int32)
         ids = np.array(self._encode(words), dtype=np.int32)
         counts = np.fromiter(map(len, chunks), dtype=np.int64)
         text = _one_a_line(words)
         required_library().prpn_text_define(
-            self._handle, text, len(text), place(ids, np.int32, len(ids)), len(ids), counts.ctypes.data, len(counts)
-        )
+            self._handle, text, len(text), place(ids, np.int32, len(ids)), offsets.ctypes.data, len(ids),
+            counts.ctypes.data, len(counts),
+        )  # fmt: skip
 
 
 def _one_a_line(words: Iterable[str]) -> bytes:

@@ -128,7 +128,7 @@ class Folded:
                 middle = (begin + end) // 2
                 waiting += [(middle, end), (begin, middle)]
             elif native_in_use():
-                native.scores(self, *found, first, ends, scores[begin:end], begin)
+                native.scores(self, *found, first, ends, scores[begin:end], begin, threads)
             else:
                 self._score(*found, first, ends, scores[begin:end], begin)
         return scores

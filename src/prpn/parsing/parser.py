@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 
 from prpn.config import Builder, Recipe, read_saved_recipe
 from prpn.errors import ConfigError, InputError
+from prpn.kernels import parsing as native
 from prpn.models.files import CONFIG, DISTILLED, VOCABULARY, WEIGHTS
 from prpn.models.folder import model_folder
 from prpn.models.weights import PARTS, SCALE, lookahead_in, read_arrays, require_agreement, write_arrays
-from prpn.parsing.folded import Array, Folded
+from prpn.parsing.folded import Array, Folded, native_in_use
 from prpn.parsing.words import Sentence, Sentences, WordReader
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
-from prpn.trees.from_distances import LEANING
+from prpn.trees.from_distances import LEANING, spans_of_many
 from prpn.trees.lines import Trees
 from prpn.trees.tree import Tree
 
@@ -153,7 +154,15 @@ class Parser:
         """Some sentences with their trees, as flat arrays, and the distances of all words before their activation."""
         read, chosen = self.reader(tokenized).read(sentences), builder or self.builder
         scores = self._scored(read)
-        return Trees.build(read.words, read.ends, self.in_units(scores, chosen), chosen), scores
+        spans = native.spans if native_in_use() else spans_of_many
+        return Trees(read.words, read.ends, *spans(self.in_units(scores, chosen), read.ends, chosen)), scores
+
+    def offsets(self, sentence: Sentence, tokenized: bool = False) -> list[tuple[int, int]]:
+        """Where each word begins and ends in a sentence, in characters; words of a list stand a space apart."""
+        if isinstance(sentence, str):
+            return [(piece.begin, piece.end) for piece in self.tokenizer_for(tokenized).pieces(sentence)]
+        ends = accumulate(len(word) + 1 for word in sentence)
+        return [(end - 1 - len(word), end - 1) for word, end in zip(sentence, ends, strict=True)]
 
     def parse_many(
         self, sentences: Iterable[Sentence], builder: Builder | None = None, *, tokenized: bool = False

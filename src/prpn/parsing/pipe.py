@@ -47,8 +47,7 @@ def lines_of(
             text = b"".join(bytes(piece) for piece in write(_as_text(cast(list[str], block), done)))
             yield from text.decode().split("\n")[:-1]
         else:
-            trees, scores = parser.parse_block(block, chosen, tokenized=tokenized)
-            yield from as_lines(parser, trees, scores, form)
+            yield from as_lines(parser, block, form, chosen, tokenized)
         done += len(block)
 
 

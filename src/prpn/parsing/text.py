@@ -8,17 +8,18 @@ in use, and for models of characters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from prpn.config import Builder
 from prpn.errors import InputError
 from prpn.kernels.parsing import Format, TextWithTrees
-from prpn.parsing.folded import Array, native_in_use
+from prpn.parsing.folded import native_in_use
 from prpn.parsing.parser import Parser
+from prpn.parsing.words import Sentence
 from prpn.text.files import read_line_blocks
-from prpn.trees.lines import Trees, as_json
+from prpn.trees.lines import as_json
 
 Written = Iterable[bytes | memoryview]
 Writer = Callable[[bytes], Written]
@@ -34,7 +35,7 @@ def parse_text(
         if isinstance(block, bytes):
             yield block.count(b"\n"), write(block), None
         else:
-            empty = as_json([], "", [], [], error=str(block)) if form == "jsonl" else ""
+            empty = as_json([], "", [], [], [], error=str(block)) if form == "jsonl" else ""
             yield 1, [f"{empty}\n".encode()], block
 
 
@@ -48,7 +49,7 @@ def _native_writer(parser: Parser, form: Format, builder: Builder, tokenized: bo
     tokenizer, vocabulary = parser.tokenizer_for(tokenized), parser.vocabulary
     text = TextWithTrees(
         form,
-        tokenizer.split_chunk,
+        tokenizer.pieces_of_chunk,
         lambda words: vocabulary.encode(map(tokenizer.normalize, words)),
         {word: index for index, word in enumerate(vocabulary.tokens) if word.isascii() and word.isalpha()},
         tokenizer.exceptions,
@@ -68,14 +69,18 @@ def _native_writer(parser: Parser, form: Format, builder: Builder, tokenized: bo
 
 def _writer(parser: Parser, form: Format, builder: Builder, tokenized: bool) -> Writer:
     def write(block: bytes) -> Written:
-        trees, scores = parser.parse_block(block.decode().split("\n")[:-1], builder, tokenized=tokenized)
-        return ["".join(f"{line}\n" for line in as_lines(parser, trees, scores, form)).encode()]
+        lines = as_lines(parser, block.decode().split("\n")[:-1], form, builder, tokenized)
+        return ["".join(f"{line}\n" for line in lines).encode()]
 
     return write
 
 
-def as_lines(parser: Parser, trees: Trees, scores: Array, form: Format) -> list[str]:
+def as_lines(
+    parser: Parser, sentences: Sequence[Sentence], form: Format, builder: Builder, tokenized: bool
+) -> list[str]:
     """Trees in a form, a line each."""
+    trees, scores = parser.parse_block(sentences, builder, tokenized=tokenized)
     if form == "jsonl":
-        return trees.json(parser.activated(scores.astype(np.float64)))
-    return trees.brackets() if form == "brackets" else trees.spans_as_text()
+        offsets = [span for sentence in sentences for span in parser.offsets(sentence, tokenized)]
+        return trees.json(parser.activated(scores.astype(np.float64)), offsets)
+    return {"brackets": trees.brackets, "labelled": trees.labelled, "spans": trees.spans_as_text}[form]()

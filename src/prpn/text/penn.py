@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import re
 
+from prpn.text.pieces import Piece
+
 BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 _QUOTES = {"“": "``", "”": "''", "„": "``", "«": "``", "»": "''", "‘": "`"}
 _STRAIGHT_QUOTES = {'"': ("``", "''"), "'": ("`", "'")}
@@ -60,33 +62,38 @@ _ABBREVIATIONS = frozenset(
 )
 
 
-def split_chunk(chunk: str, is_last: bool) -> list[str]:
+def split_chunk(chunk: str, is_last: bool) -> list[Piece]:
     """Split a chunk without white space; `is_last` when it ends the line."""
     if _WHOLE.fullmatch(chunk) and chunk.lower() not in _FUSED:
-        return [chunk]
-    tokens: list[str] = []
+        return [Piece(chunk, 0, len(chunk))]
+    tokens: list[Piece] = []
     position = 0
     last_word_ends = next((end for end in range(len(chunk), 0, -1) if chunk[end - 1].isalnum()), 0)
     while match := _TOKEN.match(chunk, position):
         text, position = match.group(), match.end()
         ends_line = is_last and position >= last_word_ends
         if match.lastgroup in ("word", "elision"):
-            tokens += _split_word(text)
+            tokens += _split_word(text, match.start())
             if chunk.startswith(".", position) and not chunk.startswith("..", position) and _keeps_period(text):
                 if not ends_line:
-                    tokens[-1] += "."
+                    tokens[-1] = _with_period(tokens[-1])
                     position += 1
-                elif len(text) > 1:
-                    tokens[-1] += "."
+                elif len(text) > 1:  # both have the period
+                    tokens[-1] = _with_period(tokens[-1])
         elif text == '"' or (text == "'" and match.lastgroup == "single"):
             opening, closing = _STRAIGHT_QUOTES[text]
-            tokens.append(opening if _opens(chunk, match.start(), is_last) else closing)
+            mark = opening if _opens(chunk, match.start(), is_last) else closing
+            tokens.append(Piece(mark, *match.span()))
         else:
-            tokens.append(_REWRITTEN.get(text, "'" if text == "’" else text))
+            tokens.append(Piece(_REWRITTEN.get(text, "'" if text == "’" else text), *match.span()))
     return tokens
 
 
-def _split_word(word: str) -> list[str]:
+def _with_period(piece: Piece) -> Piece:
+    return Piece(f"{piece.text}.", piece.begin, piece.end + 1)
+
+
+def _split_word(word: str, begin: int) -> list[Piece]:
     word = word.replace("’", "'")
     end, contractions = len(word), list[str]()
     while match := _CONTRACTION.search(word, max(0, end - _LONGEST_CONTRACTION), end):
@@ -94,7 +101,11 @@ def _split_word(word: str) -> list[str]:
         contractions.append(match.group())
     stem = word[:end]
     head = _FUSED.get(stem.lower(), end)
-    return [part for part in (stem[:head], stem[head:], *reversed(contractions)) if part]
+    pieces: list[Piece] = []
+    for part in filter(None, (stem[:head], stem[head:], *reversed(contractions))):
+        pieces.append(Piece(part, begin, begin + len(part)))
+        begin += len(part)
+    return pieces
 
 
 def _keeps_period(word: str) -> bool:

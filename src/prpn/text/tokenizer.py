@@ -27,6 +27,7 @@ from functools import lru_cache
 from prpn.config import TextConfig
 from prpn.errors import ConfigError
 from prpn.text import penn, unicode_words
+from prpn.text.pieces import Piece, side_by_side
 from prpn.text.vocabulary import END, SPECIAL_TOKENS, UNKNOWN
 
 SPACE = "_"
@@ -39,6 +40,7 @@ DIGITS = "N"
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"[.'+-]?\d+(?:(?:[-.,:/]|\\/)\d+)*\.?")
 _WHITE_SPACE = re.compile(r"\s")
+_CHUNK = re.compile(r"\S+")
 # Words repeat: remembering this many chunks makes all but the rare ones a look-up, in some tens of megabytes.
 _REMEMBERED_CHUNKS = 1 << 17
 _LONGEST_REMEMBERED = 100
@@ -77,15 +79,32 @@ class Tokenizer:
 
     def split_chunk(self, chunk: str, is_last: bool) -> list[str]:
         """Split a chunk into words as they are written; `is_last` when it ends the line."""
+        return [piece.text for piece in self.pieces_of_chunk(chunk, is_last)]
+
+    def pieces_of_chunk(self, chunk: str, is_last: bool) -> list[Piece]:
+        """The same words, and which characters of the chunk each stands for."""
         if self.tokenized or self.config.tokenizer in ("none", "characters"):
-            return [chunk]
+            return [Piece(chunk, 0, len(chunk))]
         if "<" not in chunk:
             return self._split_plain(chunk, is_last)
-        parts = [part for part in _SPECIAL.split(chunk) if part]
-        words: list[str] = []
-        for place, part in enumerate(parts, 1):
-            words += [part] if part in _SPELLINGS else self._split_plain(part, is_last and place == len(parts))
+        parts = side_by_side(part for part in _SPECIAL.split(chunk) if part)
+        words: list[Piece] = []
+        for part in parts:
+            split = [part] if part.text in _SPELLINGS else self._split_plain(part.text, is_last and part is parts[-1])
+            words += split if part.text in _SPELLINGS else [piece.moved(part.begin) for piece in split]
         return words
+
+    def pieces(self, line: str) -> list[Piece]:
+        """The words of a line, and which characters of it each stands for."""
+        if self.by_character:
+            stripped = line.strip()
+            return [piece.moved(line.index(stripped)) for piece in side_by_side(self._symbols(stripped))]
+        chunks = list(_CHUNK.finditer(line))
+        return [
+            piece.moved(chunk.start())
+            for chunk in chunks
+            for piece in self.pieces_of_chunk(chunk.group(), chunk is chunks[-1])
+        ]
 
     def normalize(self, word: str) -> str:
         """Write a word as the model reads it."""
@@ -153,10 +172,10 @@ class Tokenizer:
     def _tokens_of_chunk(self, chunk: str, is_last: bool) -> list[str]:
         return [self.normalize(word) for word in self.split_chunk(chunk, is_last)]
 
-    def _split_plain(self, chunk: str, is_last: bool) -> list[str]:
+    def _split_plain(self, chunk: str, is_last: bool) -> list[Piece]:
         if self.config.tokenizer == "penn":
             return penn.split_chunk(chunk, is_last)
-        return unicode_words.split_chunk(chunk)
+        return side_by_side(unicode_words.split_chunk(chunk))
 
     def _symbols(self, text: str) -> list[str]:
         if self.config.lowercase:

@@ -11,7 +11,7 @@ each way of writing looks like; a sentence without words is an empty line.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, repeat
@@ -19,9 +19,7 @@ from itertools import pairwise, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from prpn.config import Builder
 from prpn.trees.brackets import Constituent, escaped
-from prpn.trees.from_distances import spans_of_many
 from prpn.trees.tree import Tree
 
 _constituent = partial(tuple.__new__, Constituent)  # without a look at each field: they are many
@@ -37,11 +35,6 @@ class Trees:
     stops: NDArray[np.int32]
     span_ends: NDArray[np.int64]
 
-    @staticmethod
-    def build(words: Sequence[str], ends: NDArray[np.int64], scores: NDArray[np.floating], builder: Builder) -> Trees:
-        """What `from_distances.build` makes of each sentence."""
-        return Trees(words, ends, *spans_of_many(scores, ends, builder))
-
     def __iter__(self) -> Iterator[Tree]:
         """Each tree as an object."""
         words, starts, stops = self.words, self.starts.tolist(), self.stops.tolist()
@@ -56,6 +49,13 @@ class Trees:
 
     def brackets(self) -> list[str]:
         """Each tree as `(the (old man))`."""
+        return self._bracketed("(", escaped)
+
+    def labelled(self) -> list[str]:
+        """Each tree as `(X (W the) (X (W old) (W man)))`, for readers that take what follows a bracket for a label."""
+        return self._bracketed("(X ", lambda word: f"(W {escaped(word)})")
+
+    def _bracketed(self, bracket: str, written: Callable[[str], str]) -> list[str]:
         count, begins = len(self.words), np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
         base = np.repeat(begins, np.diff(self.span_ends, prepend=0))  # of the sentence of each constituent
         opening = np.bincount(base + self.starts, minlength=count)
@@ -65,8 +65,8 @@ class Trees:
         is_last = np.zeros(count, dtype=np.int64)
         is_last[self.ends[self.ends > begins] - 1] = 1
         pieces = [""] * (3 * count)
-        pieces[::3] = _looked_up(opening, {n: "(" * n for n in np.unique(opening).tolist()})
-        pieces[1::3] = map({word: escaped(word) for word in set(self.words)}.__getitem__, self.words)
+        pieces[::3] = _looked_up(opening, {n: bracket * n for n in np.unique(opening).tolist()})
+        pieces[1::3] = map({word: written(word) for word in set(self.words)}.__getitem__, self.words)
         ending = 2 * closing + is_last
         pieces[2::3] = _looked_up(ending, {n: ")" * (n // 2) + " " * (1 - n % 2) for n in np.unique(ending).tolist()})
         return ["".join(pieces[begin:end]) for begin, end in pairwise([0, *(3 * self.ends).tolist()])]
@@ -80,23 +80,27 @@ class Trees:
         """Each tree as `0-3 1-3`."""
         return [" ".join(f"{start}-{end}" for start, end in spans) for spans in self.spans()]
 
-    def json(self, distances: NDArray[np.float64]) -> list[str]:
-        """Each tree as an object with words, tree, spans and distances."""
+    def json(self, distances: NDArray[np.float64], offsets: Sequence[tuple[int, int]]) -> list[str]:
+        """Each tree as an object with words, tree, spans, distances, and where each word stands in its line."""
         rounded = [round(distance, 6) for distance in distances.tolist()]
         places = pairwise([0, *self.ends.tolist()])
         return [
-            as_json(self.words[begin:end], tree, spans, rounded[begin:end])
+            as_json(self.words[begin:end], tree, spans, rounded[begin:end], offsets[begin:end])
             for (begin, end), tree, spans in zip(places, self.brackets(), self.spans(), strict=True)
         ]
 
 
 def as_json(
-    words: Sequence[str], tree: str, spans: Sequence[tuple[int, int]], distances: Sequence[float], **more: str
+    words: Sequence[str],
+    tree: str,
+    spans: Sequence[tuple[int, int]],
+    distances: Sequence[float],
+    offsets: Sequence[tuple[int, int]],
+    **more: str,
 ) -> str:
     """One tree as an object."""
-    return json.dumps(
-        {"words": words, "tree": tree, "spans": spans, "distances": distances, **more}, ensure_ascii=False
-    )
+    values = {"words": words, "tree": tree, "spans": spans, "distances": distances, "offsets": offsets, **more}
+    return json.dumps(values, ensure_ascii=False)
 
 
 def _looked_up(keys: NDArray[np.int64], texts: dict[int, str]) -> Iterator[str]:

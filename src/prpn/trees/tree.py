@@ -72,6 +72,17 @@ class Tree:
         """Write the tree as one line: `(the (old man))`, `(word)`, and `()` where there are no words."""
         return " ".join(bracketed(self.words, self.constituents)) or "()"
 
+    def labelled(self) -> str:
+        """Write the tree with a label after each bracket, `(X (W the) (X (W old) (W man)))`, as most readers expect.
+
+        X is a constituent without a label, W a word without a tag.
+        """
+        tagged = {start for start, end, label in self.constituents if end - start == 1 and label is not None}
+        parts = [Constituent(start, end, label or "X") for start, end, label in self.constituents]
+        parts += [Constituent(i, i + 1, "W") for i in range(len(self.words)) if i not in tagged]
+        parts.sort(key=lambda part: (part.start, -part.end))  # which is stable: what stood outside stays there
+        return " ".join(bracketed(self.words, parts)) or "()"
+
     def spans(self) -> list[tuple[int, int]]:
         """List the half-open spans of all constituents of two or more words, the sentence included, in pre-order."""
         return [(start, end) for start, end, _ in self.constituents if end - start > 1]

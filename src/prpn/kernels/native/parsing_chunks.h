@@ -111,11 +111,17 @@ private:
     int64_t count_ = 0;
 };
 
-// A word as it is written in the tree and, only for JSON, as a string of its own.
+// A word as it is written in the tree and, only for JSON, as a string of its own; and which characters of its chunk it
+// stands for.
 struct Word {
-    int32_t id;
+    int32_t id, begin, end;
     int64_t at, written, quoted;  // both follow each other in the bytes
 };
+
+// How many characters of UTF-8 these bytes are: all but those that go on with one.
+inline int64_t characters(const char* from, const char* to) {
+    return std::count_if(from, to, [](char byte) { return (byte & 0xc0) != 0x80; });
+}
 
 class Chunks {
 public:
@@ -158,10 +164,12 @@ public:
 
     // Words are defined chunk after chunk: those of one chunk stand side by side.
     void begin_words(int64_t number) { entries_[number].first_word = words_.size(); }
-    void add_word(int64_t number, int32_t id, std::string_view written, std::string_view quoted) {
-        const int64_t at = append(written);
+    void add_word(int64_t number, Word word, std::string_view written, std::string_view quoted) {
+        word.at = append(written);
         append(quoted);
-        words_.push_back({id, at, int64_t(written.size()), int64_t(quoted.size())});
+        word.written = written.size();
+        word.quoted = quoted.size();
+        words_.push_back(word);
         ++entries_[number].words;
     }
 

@@ -1,4 +1,4 @@
-// How a line of trees is written: brackets, spans, or JSON.
+// How a line of trees is written: brackets, spans, JSON, or brackets with labels; or not at all.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace prpn {
 
-enum class LineFormat : int32_t { brackets, spans, json };
-constexpr int32_t LINE_FORMATS = 3;
+enum class LineFormat : int32_t { brackets, spans, json, labelled, none };
+constexpr int32_t LINE_FORMATS = 5;
 
 inline std::string without_brackets(std::string_view word) {
     std::string text;
@@ -45,6 +45,9 @@ inline std::string quoted(std::string_view word) {
     return text;
 }
 
+// A word in a bracket of its own, since a bracket's label may not be taken for a word.
+inline std::string tagged(std::string_view word) { return "(W " + std::string(word) + ")"; }
+
 // Remembers words as they will be written, and writes them with a tree.
 class LineWriter {
 public:
@@ -53,14 +56,23 @@ public:
     bool wants_ends() const { return format_ != LineFormat::brackets; }
     bool wants_distances() const { return format_ == LineFormat::json; }
 
-    void add_word(int64_t number, int32_t id, std::string_view word) {
-        if (format_ == LineFormat::brackets) chunks_.add_word(number, id, without_brackets(word), {});
-        if (format_ == LineFormat::spans) chunks_.add_word(number, id, {}, {});
-        if (format_ == LineFormat::json) chunks_.add_word(number, id, quoted(without_brackets(word)), quoted(word));
+    bool wants_offsets() const { return format_ == LineFormat::json || format_ == LineFormat::none; }
+
+    // The word stands for the characters begin … end − 1 of its chunk.
+    void add_word(int64_t number, int32_t id, std::string_view text, int32_t begin, int32_t end) {
+        const Word word{id, begin, end, 0, 0, 0};
+        if (format_ == LineFormat::brackets) chunks_.add_word(number, word, without_brackets(text), {});
+        else if (format_ == LineFormat::json) chunks_.add_word(number, word, quoted(without_brackets(text)), quoted(text));
+        else if (format_ == LineFormat::labelled) chunks_.add_word(number, word, tagged(without_brackets(text)), {});
+        else chunks_.add_word(number, word, {}, {});
     }
 
-    void write(Output& out, const int64_t* words, int64_t n, const Constituents& tree, const double* distances) const {
-        if (format_ == LineFormat::brackets) return write_brackets(out, words, n, tree);
+    // `offsets`: where each word begins and ends in its line, for JSON; so are the distances.
+    void write(Output& out, const int64_t* words, int64_t n, const Constituents& tree, const double* distances,
+               const int32_t* offsets) const {
+        if (format_ == LineFormat::none) return;
+        if (format_ == LineFormat::brackets) return write_brackets(out, words, n, tree, "(");
+        if (format_ == LineFormat::labelled) return write_brackets(out, words, n, tree, "(X ");
         if (format_ == LineFormat::spans) return write_spans(out, n, tree, "-", " ", "", "");
         out.add(std::string_view("{\"words\": ["));
         for (int64_t i = 0; i < n; ++i) {
@@ -70,7 +82,7 @@ public:
             out.add('"');
         }
         out.add(std::string_view("], \"tree\": \""));
-        write_brackets(out, words, n, tree);
+        write_brackets(out, words, n, tree, "(");
         out.add(std::string_view("\", \"spans\": ["));
         write_spans(out, n, tree, ", ", ", ", "[", "]");
         out.add(std::string_view("], \"distances\": ["));
@@ -78,15 +90,26 @@ public:
             if (i) out.add(std::string_view(", "));
             add_rounded(out, distances[i]);
         }
+        out.add(std::string_view("], \"offsets\": ["));
+        for (int64_t i = 0; i < n; ++i) {
+            out.add(std::string_view(i ? ", [" : "["));
+            out.add_integer(offsets[2 * i]);
+            out.add(std::string_view(", "));
+            out.add_integer(offsets[2 * i + 1]);
+            out.add(']');
+        }
         out.add(std::string_view("]}"));
     }
 
 private:
-    void write_brackets(Output& out, const int64_t* words, int64_t n, const Constituents& tree) const {
+    void write_brackets(Output& out, const int64_t* words, int64_t n, const Constituents& tree,
+                        std::string_view open) const {
         for (int64_t i = 0; i < n; ++i) {
             const Word& word = chunks_.word(words[i]);
+            const int64_t opening = n > 1 ? tree.opening[i] : 1;
             if (i) out.add(' ');
-            out.add('(', n > 1 ? tree.opening[i] : 1);
+            if (open.size() == 1) out.add(open[0], opening);
+            else for (int64_t k = 0; k < opening; ++k) out.add(open);
             out.add(chunks_.bytes(word.at), word.written);
             out.add(')', n > 1 ? tree.closing[i] : 1);
         }

@@ -64,14 +64,15 @@ PRPN_API int32_t prpn_text_unknown(Text* text, const char** chunks, int64_t* siz
     });
 }
 
-PRPN_API int32_t prpn_text_define(Text* text, const char* words, int64_t size, const int32_t* ids, int64_t all,
-                                  const int64_t* counts, int64_t chunks) {
+PRPN_API int32_t prpn_text_define(Text* text, const char* words, int64_t size, const int32_t* ids,
+                                  const int32_t* offsets, int64_t all, const int64_t* counts, int64_t chunks) {
     return guarded([&] {
         const Text::Use use(text);
         check_array("words", words, {size});
         check_array("ids", ids, {all});
+        check_array("offsets", offsets, {all, 2});
         check_array("counts", counts, {chunks});
-        use->define({words, size_t(size)}, ids, all, counts, chunks);
+        use->define({words, size_t(size)}, ids, offsets, all, counts, chunks);
     });
 }
 
@@ -85,6 +86,15 @@ PRPN_API int32_t prpn_text_words(Text* text, int64_t threads, const int32_t** id
         *ids = use->ids().data();
         *ends = use->ends().data();
         *lines = use->ends().size();
+    });
+}
+
+// Where each of these words begins and ends in its line, in characters; none where the format does not want it.
+PRPN_API int32_t prpn_text_offsets(Text* text, const int32_t** offsets, int64_t* count) {
+    return guarded([&] {
+        const Text::Use use(text);
+        *offsets = use->offsets().data();
+        *count = use->offsets().size();
     });
 }
 

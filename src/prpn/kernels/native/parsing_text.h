@@ -31,9 +31,10 @@ struct Missing {
 struct Part {
     const char *begin, *end;
     std::vector<int64_t> chunks, line_chunks;  // entries of all chunks; how many of them there are up to each line end
+    std::vector<int32_t> starts;               // of the chunks, in characters of their lines, where they are wanted
     std::vector<Missing> missing;
     std::vector<int64_t> words, line_words;  // the same of words
-    std::vector<int32_t> ids;
+    std::vector<int32_t> ids, offsets;  // offsets: where each word begins and ends in its line
     int64_t first_word;  // in the block
     Output out;
 };
@@ -47,7 +48,7 @@ public:
         Chunks& chunks = id < 0 ? exceptions_ : known_;
         const int64_t number = chunks.add(word, false);
         chunks.begin_words(number);
-        chunks.add_word(number, id, {}, {});
+        chunks.add_word(number, {id, 0, int32_t(word.size()), 0, 0, 0}, {}, {});
     }
 
     // The id of a chunk if it is such a word, else −1.
@@ -93,8 +94,10 @@ public:
     // One chunk a line, each preceded by whether it is the last of its line: 1 or 0.
     const std::string& unknown() const { return unknown_text_; }
 
-    // `words`: the words of all unknown chunks, each followed by a line end; `counts`: how many each chunk has.
-    void define(std::string_view words, const int32_t* ids, int64_t all, const int64_t* counts, int64_t chunks) {
+    // `words`: the words of all unknown chunks, each followed by a line end; `counts`: how many each chunk has;
+    // `offsets`: which characters of its chunk each word stands for, its first and the one after its last.
+    void define(std::string_view words, const int32_t* ids, const int32_t* offsets, int64_t all, const int64_t* counts,
+                int64_t chunks) {
         require(asked_, "no words are asked for");
         require(chunks == int64_t(unknown_.size()), "there are not as many counts as unknown chunks");
         int64_t counted = 0;
@@ -109,7 +112,8 @@ public:
             chunks_.begin_words(unknown_[i]);
             for (int64_t j = 0; j < counts[i]; ++j) {
                 const size_t end = words.find('\n');
-                writer_.add_word(unknown_[i], *ids++, words.substr(0, end));
+                writer_.add_word(unknown_[i], *ids++, words.substr(0, end), offsets[0], offsets[1]);
+                offsets += 2;
                 words.remove_prefix(end + 1);
             }
         }
@@ -122,10 +126,12 @@ public:
         for_each_part(threads, [&](Part& part) { find_words(part); });
         ids_.clear();
         ends_.clear();
+        offsets_.clear();
         for (int64_t p = 0; p < parts_; ++p) {
             Part& part = part_[p];
             part.first_word = ids_.size();
             ids_.insert(ids_.end(), part.ids.begin(), part.ids.end());
+            offsets_.insert(offsets_.end(), part.offsets.begin(), part.offsets.end());
             for (const int64_t end : part.line_words) ends_.push_back(part.first_word + end);
         }
         stage_ = LISTED;
@@ -133,6 +139,7 @@ public:
 
     const std::vector<int32_t>& ids() const { return ids_; }
     const std::vector<int64_t>& ends() const { return ends_; }
+    const std::vector<int32_t>& offsets() const { return offsets_; }
 
     void write(const float* scores, const double* distances, int64_t words, Builder builder, int64_t threads) {
         require(stage_ >= LISTED, "the words of the block were not listed");
@@ -148,7 +155,8 @@ public:
                 const int64_t first = part.first_word + begin;
                 if (end > begin) constituents.build(scores + first, end - begin, builder, writer_.wants_ends());
                 writer_.write(part.out, part.words.data() + begin, end - begin, constituents,
-                              distances ? distances + first : nullptr);
+                              distances ? distances + first : nullptr,
+                              writer_.wants_offsets() ? part.offsets.data() + 2 * begin : nullptr);
                 part.out.add('\n');
                 begin = end;
             }
@@ -206,6 +214,7 @@ private:
 
     void split(Part& part) const {
         part.chunks.clear();
+        part.starts.clear();
         part.line_chunks.clear();
         part.missing.clear();
         const char* at = part.begin;
@@ -218,9 +227,16 @@ private:
             }
         };
         while (at < part.end) {
+            const char* counted = at;  // characters of the line are counted up to here
+            int64_t start = 0;
             skip();
             while (at < part.end && *at != '\n') {
                 const char* begin = at++;
+                if (writer_.wants_offsets()) {
+                    start += characters(counted, begin);
+                    counted = begin;
+                    part.starts.push_back(int32_t(start));
+                }
                 while (at < part.end && !(may_be_white(*at) && white_space(at, part.end))) ++at;
                 const std::string_view chunk(begin, at - begin);
                 skip();
@@ -240,7 +256,7 @@ private:
         number = chunks_.add(missing.chunk, missing.is_last);
         if (const int32_t id = plain_.id(missing.chunk); id >= 0) {
             chunks_.begin_words(number);
-            writer_.add_word(number, id, missing.chunk);
+            writer_.add_word(number, id, missing.chunk, 0, int32_t(missing.chunk.size()));
         } else {
             unknown_.push_back(number);
             unknown_text_ += missing.is_last ? '1' : '0';
@@ -254,13 +270,18 @@ private:
         part.words.clear();
         part.line_words.clear();
         part.ids.clear();
+        part.offsets.clear();
         int64_t chunk = 0;
         for (const int64_t end : part.line_chunks) {
             for (; chunk < end; ++chunk) {
                 const Chunks::Entry& entry = chunks_.entry(part.chunks[chunk]);
                 for (int64_t i = 0; i < entry.words; ++i) {
                     part.words.push_back(entry.first_word + i);
-                    part.ids.push_back(chunks_.words(entry)[i].id);
+                    const Word& word = chunks_.words(entry)[i];
+                    part.ids.push_back(word.id);
+                    if (!writer_.wants_offsets()) continue;
+                    part.offsets.push_back(part.starts[chunk] + word.begin);
+                    part.offsets.push_back(part.starts[chunk] + word.end);
                 }
             }
             part.line_words.push_back(part.words.size());
@@ -278,7 +299,7 @@ private:
     int64_t parts_ = 0;
     std::vector<int64_t> unknown_;
     std::string unknown_text_;
-    std::vector<int32_t> ids_;
+    std::vector<int32_t> ids_, offsets_;
     std::vector<int64_t> ends_;
 };
 
