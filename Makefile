@@ -10,7 +10,7 @@ CPP := $(wildcard src/prpn/kernels/native/*.cpp src/prpn/kernels/native/*.h test
 PACKAGE := setup.py $(shell find src/prpn -type f ! -name '*.so' ! -path '*/__pycache__/*')
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: install demo test test-tiles test-without-compiler sanitize check format bench tables clean
+.PHONY: install demo test test-tiles test-without-compiler sanitize sanitize-threads check format bench tables clean
 
 install: $(STAMP)
 
@@ -52,6 +52,18 @@ sanitize: build/sanitized
 	PYTHONPATH=build/sanitized ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	$(BIN)/python -m pytest -p no:cacheprovider tests/kernels
+
+# Parsing in several Python threads at once, every access to memory watched. It needs addresses as they are without
+# randomising, where there are more random bits than the sanitizer of an older compiler expects.
+WATCHED := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+build/watched: $(STAMP) $(PACKAGE)
+	rm -rf $@ build/lib* build/temp* build/bdist*
+	CFLAGS='$(WATCHED)' CXXFLAGS='$(WATCHED)' LDFLAGS='$(WATCHED)' $(INSTALL) --no-deps --target $@ .
+	nm -D $@/prpn/kernels/_native_avx2*.so | grep -q __tsan
+
+sanitize-threads: build/watched
+	PYTHONPATH=build/watched OMP_NUM_THREADS=3 OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS='halt_on_error=1 exitcode=66' \
+	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" setarch "$$(uname -m)" -R $(BIN)/python -m tests.kernels.parse_in_threads
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -25,14 +25,16 @@ MACHINE, runs_here = native._path("machine"), native.runs_here
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered() -> Iterator[None]:
+def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What was found once is forgotten, before and after."""
-    remembered = (native._find, kernels._complain_once)
-    for function in remembered:
-        function.cache_clear()
+    forget(monkeypatch)
     yield
-    for function in remembered:
-        function.cache_clear()
+    native._find.cache_clear()
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    native._find.cache_clear()
+    monkeypatch.setattr(kernels, "_complaint", threading.Lock())
 
 
 @pytest.fixture
@@ -89,12 +91,13 @@ def test_without_a_library_one_line_says_so(
 
 
 @needs_native_core
-def test_a_broken_library_is_no_library(built: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_library_is_no_library(
+    built: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (built / f"_native_avx2{native.EXTENSION_SUFFIXES[0]}").write_bytes(b"not a library")
     assert kernels.in_use() == "off"
     assert "does not load: _native_machine, which knows the processor, was not built" in caplog.text
-    for function in (native._find, kernels._complain_once):
-        function.cache_clear()
+    forget(monkeypatch)
     caplog.clear()
     shutil.copy(MACHINE, built)
     assert kernels.in_use() == "off"

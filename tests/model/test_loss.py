@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
 
 from prpn.kernels import loss
-from prpn.kernels.loss import chunked_cross_entropy
+from prpn.kernels.loss import chunked_cross_entropy, token_cross_entropies
 from prpn.model import PRPN
 from tests.model.cases import SMALL, VOCABULARY, assert_same, generator, kernels_set, normal, seeds, tokens_drawn
 
@@ -34,6 +34,67 @@ def test_equals_torch(rows: int, vocabulary: int, chunk: int, seed: int) -> None
         torch.autograd.grad(3 * mine, leaves), torch.autograd.grad(3 * theirs, leaves), strict=True
     ):
         assert_same(gradient, expected, 1e-12)
+
+
+@pytest.mark.parametrize("choice", ["off", "fp32", "bf16"])
+@given(
+    st.lists(st.sampled_from([loss.IGNORED, *range(7)]), min_size=1, max_size=13), st.integers(1, 6), seeds,
+    st.booleans(),
+)  # fmt: skip
+@example([loss.IGNORED, loss.IGNORED], 1, 1, True)
+def test_rows_without_a_target_do_not_count(
+    choice: str, drawn: list[int], chunk: int, seed: int, native_is_faster: bool
+) -> None:
+    *leaves, _ = problem(len(drawn), 7, seed)
+    if choice != "off":
+        leaves = [leaf.detach().float().requires_grad_() for leaf in leaves]
+    targets = torch.tensor(drawn)
+    with pytest.MonkeyPatch.context() as patch, kernels_set(choice):
+        patch.setattr(loss, "CHUNK", chunk)
+        patch.setattr(loss, "SURPLUS", 7 * chunk)
+        patch.setattr(loss, "multiplies_fp32", lambda: native_is_faster)
+        mine, each = chunked_cross_entropy(*leaves, targets), token_cross_entropies(*leaves, targets)
+        gradients = torch.autograd.grad(mine, leaves)
+    logits, tolerance = F.linear(*leaves), {"off": 1e-12, "fp32": 1e-5, "bf16": 0.05}[choice]
+    theirs = F.cross_entropy(logits, targets)
+    assert mine.isnan() == theirs.isnan() == (set(drawn) == {loss.IGNORED})
+    assert_same(each, F.cross_entropy(logits, targets, reduction="none").detach(), tolerance)
+    assert (each[targets == loss.IGNORED] == 0).all()
+    for gradient, expected in zip(gradients, torch.autograd.grad(theirs, leaves), strict=True):
+        assert_same(gradient, expected, tolerance)
+    assert (gradients[0][targets == loss.IGNORED] == 0).all()
+    if not mine.isnan():
+        assert_same(mine, theirs, tolerance)
+
+
+def test_the_model_ignores_the_same_targets_whatever_runs() -> None:
+    torch.manual_seed(1)
+    model, tokens = PRPN(SMALL, VOCABULARY).eval(), tokens_drawn(1, 6, 3)
+    targets = tokens.roll(1, 0)
+    targets[2:4, 1] = loss.IGNORED
+    found = []
+    for choice in ("autograd", "off", "fp32"):
+        with kernels_set(choice):
+            output = model(tokens)
+            found.append([model.loss(output, targets), *model.token_losses(output, targets)])
+    for others in found[1:]:
+        for mine, theirs in zip(others, found[0], strict=True):
+            assert_same(mine, theirs, 1e-5)
+
+
+@pytest.mark.parametrize("choice", ["off", "fp32", "bf16"])
+@pytest.mark.parametrize("wrong", [-1, -99, 5, 2**40])
+def test_targets_that_no_word_has_are_refused(choice: str, wrong: int) -> None:
+    *leaves, targets = problem(4, 5, 1)
+    leaves = [leaf.float() for leaf in leaves]
+    targets[0], targets[2] = loss.IGNORED, wrong
+    for function in (chunked_cross_entropy, token_cross_entropies):
+        with kernels_set(choice), pytest.raises(IndexError, match=f"^the target of row 2 is {wrong}, .* 5 words$"):
+            function(*leaves, targets)
+        with kernels_set(choice), pytest.raises(ValueError, match="4 rows need as many targets"):
+            function(*leaves, targets[:3])
+        with kernels_set(choice), pytest.raises(TypeError, match=r"not in torch\.int32"):
+            function(*leaves, targets.int())
 
 
 def test_gradcheck(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from prpn.errors import ConfigError
@@ -81,14 +80,10 @@ def described() -> str:
     return names.get(here, f"native {here} ({native.instruction_set()}{note})")
 
 
+_complaint = threading.Lock()
+"""Taken for good by the first thread that complains: it is said once, and nobody ever waits for it."""
+
+
 def _complain() -> None:
-    with _complaining:
-        _complain_once()
-
-
-_complaining = threading.Lock()
-
-
-@cache
-def _complain_once() -> None:
-    logging.getLogger("prpn").warning("%s; PyTorch and numpy do the work, more slowly", native.complaint())
+    if _complaint.acquire(blocking=False):
+        logging.getLogger("prpn").warning("%s; PyTorch and numpy do the work, more slowly", native.complaint())

@@ -78,7 +78,7 @@ public:
     int64_t read(const char* text, int64_t size, int64_t threads) {
         const bool whole = stage_ != READING;  // else chunks are remembered whose words nobody said
         if (!whole || chunks_.count() > most_chunks_ || chunks_.size() > most_bytes_) chunks_.clear();
-        stage_ = READING;
+        stage_ = READING, asked_ = false;
         cut(text, size);
         for_each_part(threads, [&](Part& part) { split(part); });
         unknown_.clear();
@@ -86,8 +86,8 @@ public:
         for (int64_t p = 0; p < parts_; ++p) {
             for (const Missing& missing : part_[p].missing) part_[p].chunks[missing.place] = remember(missing);
         }
-        if (unknown_.empty()) stage_ = READ;
         asked_ = !unknown_.empty();
+        if (!asked_) stage_ = READ;
         return unknown_.size();
     }
 
