@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from prpn.cli.options import Json, OwnModel, app, print_json
+from prpn.cli.options import WORKS, Json, OwnModel, app, print_json
 
 LONGEST = 90
 """Characters of a line that are drawn."""
@@ -17,7 +17,7 @@ LONGEST = 90
 
 @app.command(no_args_is_help=True)
 def boundaries(
-    file: Annotated[str, typer.Argument(help="Text with spaces, one sentence a line; `-`, .gz and .xz work.")],
+    file: Annotated[str, typer.Argument(help=f"Text with spaces, one sentence a line; {WORKS}")],
     model: OwnModel,
     out: Annotated[
         Path | None, typer.Option(metavar="F.svg", help="Draw the distances of the first lines, as in the paper.")

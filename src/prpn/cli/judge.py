@@ -9,7 +9,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from prpn.cli.options import EMBEDDED, Json, Tokenized, app, print_json
+from prpn.cli.options import EMBEDDED, WORKS, Json, Tokenized, app, print_json
 from prpn.cli.trees import short_names
 from prpn.config import Builder
 from prpn.errors import ConfigError, InputError
@@ -18,7 +18,7 @@ from prpn.text.files import FIRST_LINES
 
 @app.command(no_args_is_help=True)
 def judge(
-    file: Annotated[str, typer.Argument(help="Text with its punctuation, one sentence a line; `-`, .gz, .xz work.")],
+    file: Annotated[str, typer.Argument(help=f"Text with its punctuation, one sentence a line; {WORKS}")],
     model: Annotated[
         list[Path] | None,
         typer.Option("--model", "-m", help="A model folder, or an embedded model's name; again for more."),

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from prpn.cli.options import A_MODEL, EMBEDDED, Device, Json, SomeModel, Tokenized, app, print_json
+from prpn.cli.options import A_MODEL, EMBEDDED, WORKS, Device, Json, SomeModel, Tokenized, app, print_json
 
 _MARKER = re.compile(r"<!--.*?-->\n")
 """What on a card is not meant for its readers."""
@@ -20,9 +20,7 @@ def train(
     recipe: Annotated[str, typer.Argument(help="A recipe of the package, by name, or a TOML file.")],
     text: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FILE", help="Text to learn from, one sentence a line; again for more files. `-`, .gz, .xz work."
-        ),
+        typer.Option(metavar="FILE", help=f"Text to learn from, one sentence a line; again for more files. {WORKS}"),
     ] = None,
     valid: Annotated[
         str | None, typer.Option(metavar="FILE", help="Held-out text (default: the end of the text).")

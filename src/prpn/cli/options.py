@@ -41,6 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+WORKS = "`-` and compressed files (gzip, xz, bzip2, zstd) work."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Tokenized = Annotated[bool, typer.Option("--tokenized", help="The text is split already: split at spaces only.")]
 Device = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, mps, …")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prpn.cli.options import EMBEDDED, Device, Json, SomeModel, Tokenized, app, print_json
+from prpn.cli.options import EMBEDDED, WORKS, Device, Json, SomeModel, Tokenized, app, print_json
 from prpn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @app.command(no_args_is_help=True)
 def perplexity(
-    file: Annotated[str, typer.Argument(help="Text to score, one sentence a line; `-`, .gz and .xz work.")],
+    file: Annotated[str, typer.Argument(help=f"Text to score, one sentence a line; {WORKS}")],
     model: SomeModel = EMBEDDED,
     tokenized: Tokenized = False,
     cache: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prpn.cli.options import EMBEDDED, Json, SomeModel, Tokenized, app, print_json, write_bytes
+from prpn.cli.options import EMBEDDED, WORKS, Json, SomeModel, Tokenized, app, print_json, write_bytes
 from prpn.config import Builder
 from prpn.errors import ConfigError
 
@@ -23,7 +23,7 @@ SomeBuilder = Annotated[
     typer.Option(help="How distances become a tree (default: the model's own; `docs/evaluation.md` has all)."),
 ]
 Treebanks = Annotated[
-    list[str], typer.Argument(metavar="TREEBANK…", help="Files or folders of bracketed trees; `-`, .gz and .xz work.")
+    list[str], typer.Argument(metavar="TREEBANK…", help=f"Files or folders of bracketed trees; {WORKS}")
 ]
 Protocols = Annotated[
     list[str] | None,
@@ -51,7 +51,7 @@ SHOWN_ERRORS = 10
 
 @app.command()
 def parse(
-    file: Annotated[str, typer.Argument(help="Text, one sentence a line; `-`, .gz and .xz work.")] = "-",
+    file: Annotated[str, typer.Argument(help=f"Text, one sentence a line; {WORKS}")] = "-",
     model: SomeModel = EMBEDDED,
     tokenized: Tokenized = False,
     builder: SomeBuilder = None,

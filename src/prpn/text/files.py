@@ -1,4 +1,4 @@
-r"""Reading text in bounded memory: plain, .gz, .xz or standard input, as pieces of decoded lines.
+r"""Reading text in bounded memory: plain, compressed or standard input, as pieces of decoded lines.
 
     bytes ── decompress ── cut at "\n", or after `PIECE_BYTES` ── decode UTF-8 ──> (line number, piece, ends the line)
 
@@ -11,18 +11,17 @@ between two characters but anywhere else; `Tokenizer.stream` makes sure that it 
 from __future__ import annotations
 
 import codecs
-import gzip
+import errno
 import io
-import lzma
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby, islice
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, cast
 
 from prpn.errors import InputError
+from prpn.text.compression import Source, decompressed
 
 PIECE_BYTES = 1 << 20
 BLOCK_BYTES = 1 << 18
@@ -124,7 +123,7 @@ def read_line_blocks(path: str | Path) -> Iterator[bytes | LineError]:
     """
     place, number, held = place_of(path), 1, [b""]
     with _open(path, None) as stream:
-        read = cast(_Source, stream).read1 if str(path) == STANDARD_INPUT else stream.read
+        read = cast(Source, stream).read1 if str(path) == STANDARD_INPUT else stream.read
         while block := read(BLOCK_BYTES):
             lines, end, rest = block.rpartition(b"\n")
             if end:
@@ -169,15 +168,10 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
             yield block
 
 
-class _Source(Protocol):
-    def read1(self, size: int, /) -> bytes: ...
-    def close(self) -> None: ...
-
-
 class _Tap(io.RawIOBase):
     """A source whose blocks are shown to an observer on their way; `read1` hands on a typed line at once."""
 
-    def __init__(self, source: _Source, observe: Observer | None) -> None:
+    def __init__(self, source: Source, observe: Observer | None) -> None:
         self._source, self._observe = source, observe
 
     def readable(self) -> bool:
@@ -197,7 +191,7 @@ def _open(path: str | Path, observe: Observer | None) -> Iterator[BinaryIO]:
     try:
         source = _source(path)
         try:
-            with io.BufferedReader(_Tap(source, observe), PIECE_BYTES) as stream:
+            with io.BufferedReader(_Tap(decompressed(source, place), observe), PIECE_BYTES) as stream:
                 yield stream
         finally:
             if str(path) != STANDARD_INPUT:
@@ -208,21 +202,14 @@ def _open(path: str | Path, observe: Observer | None) -> Iterator[BinaryIO]:
         raise InputError(place, "this is a folder", "name the files in it") from None
     except PermissionError:
         raise InputError(place, "no permission to read it", "change its permissions, e.g. chmod u+r") from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError) as error:
-        remedy = "copy the file again, or rename it if it is not compressed"
-        raise InputError(place, f"broken {Path(path).suffix} file ({error})", remedy) from None
     except OSError as error:
+        if str(path) == STANDARD_INPUT and error.errno == errno.EBADF:
+            raise InputError(place, "is closed", "give a text through a pipe, or name a file") from None
         raise InputError(place, f"cannot be read ({error.strerror or error})") from None
 
 
-def _source(path: str | Path) -> _Source:
-    if str(path) == STANDARD_INPUT:
-        return cast(_Source, sys.stdin.buffer)
-    if Path(path).suffix == ".gz":
-        return gzip.open(path, "rb")
-    if Path(path).suffix == ".xz":
-        return lzma.open(path, "rb")
-    return Path(path).open("rb")
+def _source(path: str | Path) -> io.BufferedReader:
+    return cast(io.BufferedReader, sys.stdin.buffer if str(path) == STANDARD_INPUT else Path(path).open("rb"))
 
 
 def _without_byte_order_mark(first: bytes, place: str) -> bytes:
@@ -232,7 +219,7 @@ def _without_byte_order_mark(first: bytes, place: str) -> bytes:
 
 
 def _binary(place: str) -> InputError:
-    return InputError(place, "not text (it holds a NUL byte)", "give plain text, .gz or .xz")
+    return InputError(place, "not text (it holds a NUL byte)", "give plain text, compressed or not")
 
 
 def _not_utf8(place: str, byte: int) -> InputError:
