@@ -162,7 +162,7 @@ def test_starts_from_an_embedded_model_by_its_name(work: Path, tmp_path: Path, p
 
 def test_interrupt_and_resume(work: Path, tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "prpn.cli", "train", str(work / "tiny.toml"), "--text", str(work / "text.txt"),
+        sys.executable, "-m", "prpn", "train", str(work / "tiny.toml"), "--text", str(work / "text.txt"),
         "--out", str(tmp_path / "run"), "--set", "training.epochs=60", "--set", "training.checkpoint_every=1",
     ]  # fmt: skip
     checkpoint = tmp_path / "run" / "training" / "checkpoint.safetensors"
