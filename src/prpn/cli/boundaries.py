@@ -39,11 +39,11 @@ def boundaries(
     """
     import numpy as np
 
-    from prpn.errors import ConfigError, InputError
+    from prpn.errors import ConfigError
     from prpn.language.boundaries import boundaries as measured
     from prpn.parsing.parser import Parser
     from prpn.report.distance_bars import distance_bars
-    from prpn.text.atomic import replacing
+    from prpn.text.atomic import output
     from prpn.text.files import read_pieces
     from prpn.text.lines import numbered_lines
     from prpn.text.tokenizer import SPACE
@@ -68,11 +68,8 @@ def boundaries(
             )
         ]
         drawn = [(["↵" if token == END else token for token in line], values) for line, values in drawn]
-        try:
-            with replacing(out) as picture:
-                picture.write(distance_bars(drawn).encode())
-        except OSError as error:
-            raise InputError(str(out), f"cannot be written ({error.strerror})", "give --out another name") from None
+        with output(out) as picture:
+            picture.write(distance_bars(drawn).encode())
     if as_json:
         print_json({**found.to_json(), "characters": len(tokens)})
         return

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from prpn.cli.options import A_MODEL, EMBEDDED, WORKS, Device, Json, SomeModel, Tokenized, app, print_json
+from prpn.cli.streams import tell
 
 _MARKER = re.compile(r"<!--.*?-->\n")
 """What on a card is not meant for its readers."""
@@ -130,7 +130,7 @@ def generate(
     tokenizer = Tokenizer(trained.recipe.text)
     drawn = trained.continuation(prompt, tokens, sampling)
     if foreign := [token for token in prompt_tokens(prompt, tokenizer) if token not in trained.vocabulary]:
-        print(f"prpn: unknown words: {' '.join(foreign)}", file=sys.stderr)
+        tell(f"unknown words: {' '.join(foreign)}")
     if as_json:
         chosen = list(drawn)
         text = prompt + "".join(written(chosen, tokenizer, prompt))
