@@ -9,6 +9,7 @@ from typing import Annotated, get_args
 
 import typer
 
+from prpn.cli.completion import models
 from prpn.cli.options import EMBEDDED, WORKS, Json, Tokenized, app, print_json
 from prpn.cli.trees import short_names
 from prpn.config import Builder
@@ -21,7 +22,9 @@ def judge(
     file: Annotated[str, typer.Argument(help=f"Text with its punctuation, one sentence a line; {WORKS}")],
     model: Annotated[
         list[Path] | None,
-        typer.Option("--model", "-m", help="A model folder, or an embedded model's name; again for more."),
+        typer.Option(
+            "--model", "-m", autocompletion=models, help="A model folder, or an embedded model's name; again for more."
+        ),
     ] = None,
     builder: Annotated[
         Builder | None, typer.Option(help="How distances become trees (default: every way, one after the other).")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from prpn.cli.completion import models, recipes
 from prpn.cli.options import A_MODEL, EMBEDDED, WORKS, Device, Json, SomeModel, Tokenized, app, print_json
 from prpn.cli.streams import tell
 
@@ -17,10 +18,18 @@ _MARKER = re.compile(r"<!--.*?-->\n")
 
 @app.command(no_args_is_help=True)
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe of the package, by name, or a TOML file.")],
+    recipe: Annotated[
+        str, typer.Argument(autocompletion=recipes, help="A recipe of the package, by name, or a TOML file.")
+    ],
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help=f"Text to learn from, one sentence a line; again for more files. {WORKS}"),
+        typer.Argument(
+            metavar="[TEXT]…", show_default=False, help=f"Files to learn from, one sentence a line; {WORKS}"
+        ),
+    ] = None,
+    more_text: Annotated[
+        list[str] | None,
+        typer.Option("--text", metavar="FILE", help="The same, where it reads better; again for more files."),
     ] = None,
     valid: Annotated[
         str | None, typer.Option(metavar="FILE", help="Held-out text (default: the end of the text).")
@@ -36,6 +45,7 @@ def train(
         Path | None,
         typer.Option(
             metavar="MODEL",
+            autocompletion=models,
             help="A model folder, or an embedded model's name, to start from instead of random weights.",
         ),
     ] = None,
@@ -72,7 +82,7 @@ def train(
     result = run(
         chosen,
         out or Path("runs") / chosen.name,
-        texts=text or [],
+        texts=[*(text or []), *(more_text or [])],
         validation=valid,
         treebanks=treebank or [],
         tokenized=tokenized,
@@ -145,7 +155,7 @@ def generate(
 
 @app.command()
 def info(
-    model: Annotated[Path, typer.Argument(show_default=False, help=A_MODEL)] = EMBEDDED,
+    model: Annotated[Path, typer.Argument(show_default=False, autocompletion=models, help=A_MODEL)] = EMBEDDED,
     as_json: Json = False,
 ) -> None:
     """Tell what a model is, what it was trained on, its numbers, and which kernels are in use."""

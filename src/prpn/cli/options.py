@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from prpn.cli.completion import models
 from prpn.embedded import DEFAULT, model_folder
 from prpn.text.files import legible
 
@@ -35,7 +36,6 @@ app = typer.Typer(
     cls=Verbs,
     help="A language model that discovers the syntax of the text it reads, without a treebank.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -45,9 +45,11 @@ WORKS = "`-` and compressed files (gzip, xz, bzip2, zstd) work."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Tokenized = Annotated[bool, typer.Option("--tokenized", help="The text is split already: split at spaces only.")]
 Device = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, mps, …")]
-OwnModel = Annotated[Path, typer.Option("--model", "-m", help="A model folder, as `prpn train` makes it.")]
+OwnModel = Annotated[
+    Path, typer.Option("--model", "-m", autocompletion=models, help="A model folder, as `prpn train` makes it.")
+]
 A_MODEL = f"A model folder, as `prpn train` makes it, or an embedded model's name (default: {DEFAULT})."
-SomeModel = Annotated[Path, typer.Option("--model", "-m", show_default=False, help=A_MODEL)]
+SomeModel = Annotated[Path, typer.Option("--model", "-m", show_default=False, autocompletion=models, help=A_MODEL)]
 EMBEDDED = model_folder()
 """The model that is used where none is named."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from prpn.cli.completion import models, protocols
 from prpn.cli.options import EMBEDDED, WORKS, Json, SomeModel, Tokenized, app, print_json, write_bytes
 from prpn.cli.streams import tell
 from prpn.config import Builder
@@ -34,6 +35,7 @@ Protocols = Annotated[
     list[str] | None,
     typer.Option(
         "--protocol",
+        autocompletion=protocols,
         help="klein, released, kim, kim-corpus or evalb; again for more (default: all). Details by words: the first.",
     ),
 ]
@@ -136,7 +138,12 @@ def evaluate(
     treebank: Treebanks,
     model: Annotated[
         list[Path] | None,
-        typer.Option("--model", "-m", help="A model; again for more, such as other seeds (default: english)."),
+        typer.Option(
+            "--model",
+            "-m",
+            autocompletion=models,
+            help="A model; again for more, such as other seeds (default: english).",
+        ),
     ] = None,
     builder: SomeBuilder = None,
     average: Annotated[bool, typer.Option("--average", help="Also score the consensus of all models.")] = False,
