@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from prpn import __version__
-from prpn.cli import boundaries, distill, judge, language, pack, perplexity, reproduce, temperature, trees  # noqa: F401 - their verbs join the command
+from prpn.cli import boundaries, distill, judge, language, pack, perplexity, recipe, reproduce, temperature, trees  # noqa: F401 - their verbs join the command
 from prpn.cli.options import app
 from prpn.cli.streams import failures_told, make_sound, tell
 from prpn.errors import ConfigError, PrpnError

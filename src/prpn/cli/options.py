@@ -18,7 +18,7 @@ from prpn.text.files import legible
 
 VERBS = (
     "train", "parse", "words", "evaluate", "score", "judge", "average", "distill", "pack", "perplexity", "generate",
-    "boundaries", "temperature", "reproduce", "info",
+    "boundaries", "temperature", "recipe", "reproduce", "info",
 )  # fmt: skip
 """In the order in which `prpn --help` lists them."""
 
