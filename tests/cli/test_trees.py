@@ -157,7 +157,9 @@ def test_tokenized_and_builder(prpn: Command, work: Path, tmp_path: Path) -> Non
 
 
 def test_no_text_is_no_tree_and_a_model_must_be_one(prpn: Command, work: Path, tmp_path: Path) -> None:
-    assert prpn("parse", "-m", work / "model", stdin=b"") == (0, "", "")
+    (tmp_path / "empty").touch()
+    for words in (("parse", "-m", work / "model", tmp_path / "empty"), ("average", tmp_path / "empty")):
+        assert prpn(*words) == (0, "", f"prpn: {tmp_path}/empty: the input is empty, and so is the output\n")
     assert prpn("parse", "-m", tmp_path).status == 1
     assert prpn("parse", tmp_path / "none.txt", "-m", work / "model").status == 1
 

@@ -35,7 +35,6 @@ def make_sound() -> None:
     logger = logging.getLogger("prpn")
     if not any(isinstance(handler, _Log) for handler in logger.handlers):
         logger.addHandler(_Log())
-        logger.propagate = False
 
 
 @contextmanager

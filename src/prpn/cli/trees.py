@@ -21,6 +21,7 @@ from prpn.text.files import STANDARD_INPUT, legible
 
 if TYPE_CHECKING:
     from prpn.parsing.parser import Parser
+    from prpn.trees import Tree
     from prpn.trees.cleaning import Treebank
     from prpn.trees.evaluation import Evaluation
 
@@ -106,6 +107,8 @@ def parse(
                 written.writelines(lines)
             read += count
             progress(count)
+    if not read:
+        tell(f"{place_of(file)}: the input is empty, and so is the output")
     if bad:
         how = "lines are not text; their trees are empty" if bad > 1 else "lines is not text; its tree is empty"
         tell(f"{bad:,} of {read:,} {how}")
@@ -229,16 +232,20 @@ def average(
     Example: `prpn average seed1.trees seed2.trees seed3.trees > crowd.trees`
     """
     from prpn.report.progress import counting
+    from prpn.text.files import place_of
     from prpn.trees.average import average as consensus
     from prpn.trees.predicted import read_side_by_side
 
     if weight and len(weight) != len(file):
         raise ConfigError(f"{len(weight)} weights for {len(file)} files: give one for each")
+    trees: tuple[Tree, ...] | None = None
     with counting("averaging", None, quiet=sys.stdout.isatty()) as progress:
         for trees in read_side_by_side(file):
             tree = consensus(trees, weight or None)
             print(tree.brackets() if tree.words else "")
             progress(1)
+    if trees is None:
+        tell(f"{place_of(file[0])}: the input is empty, and so is the output")
 
 
 def _refuse_a_sentence(file: str) -> None:
