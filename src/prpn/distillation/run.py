@@ -94,8 +94,10 @@ def distill(
         if not Path(text).is_file():
             raise InputError(text, "no file that can be read twice", "give text in a file")
     _make(folder)
-    with only_run(folder):
-        return _distilled(parsers, texts, folder, how, builder, tokenized, language_model, quiet)
+    with only_run(folder) as require_here:
+        outcome = _distilled(parsers, texts, folder, how, builder, tokenized, language_model, quiet)
+        require_here()
+    return outcome
 
 
 def _distilled(

@@ -27,7 +27,7 @@ from prpn.training.checkpoint import arrays_of, load_weights, read_tensors, weig
 from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
-from prpn.training.folder import MADE_AT_THE_END, make_folder, refuse_used, writable
+from prpn.training.folder import MADE_AT_THE_END, make_folder, refuse_used, require_whole, writable
 from prpn.training.lock import only_run, refuse_running
 from prpn.training.loop import Trainer
 from prpn.training.process import denormals_are_zero
@@ -76,12 +76,14 @@ def train(
     in_characters = recipe.text.tokenizer == "characters"
     display = Display(trainer.total_steps, in_characters, quiet)
     make_folder(folder)
-    with writable(folder), only_run(folder):
+    with writable(folder), only_run(folder) as require_here:
+        trainer.before_writing = require_here
         refuse_used(folder, resume)  # again: another run may have been here while the text was read
         _learn(trainer, display, resume)
         position = trainer.position
         with counting("scoring the held-out text", len(data.validation.ids), quiet) as progress:
             final = score(network, data.validation, data.vocabulary, recipe.training, progress=progress)
+        require_here()
         if isinstance(network.parsing, ParsingNetwork):
             network.parsing.distance_scale.fill_(_scale_of_distances(network, recipe, data))
             write_tensors(trainer.best_weights, weights_of(network))
@@ -98,6 +100,8 @@ def train(
         }
         write_record(folder, recipe, data, final, outcome)
         write_card(folder, recipe, data, final, outcome)
+        require_whole(folder)
+        require_here()
     display.say(
         f"{position.step:,} steps in {duration(position.seconds)}, "
         f"{position.tokens / max(position.seconds, 1e-9):,.0f} tokens/s, peak memory {peak_memory_gib():.2f} GiB"
