@@ -60,6 +60,7 @@ def judge(
     from prpn.parsing.parser import Parser
     from prpn.report.console import console_for_tables
     from prpn.report.progress import counting
+    from prpn.text import fitness
     from prpn.text.files import first_sentences, place_of
     from prpn.trees.judgement import judge as judged
 
@@ -68,7 +69,8 @@ def judge(
         raise ConfigError("--keep: a model that comes with the package is not changed; give --builder where it is used")
     builders = [builder] if builder else list(get_args(Builder))
     parsers = {name: Parser.load(folder) for name, folder in folders.items()}
-    text = first_sentences(file, lines)
+    text, first = first_sentences(file, lines), next(iter(parsers.values()))
+    fitness.warn_of("\n".join(text), place_of(file), first.tokenizer_for(tokenized), first.vocabulary)
     found = {}
     with counting("judging", len(folders), quiet=as_json) as progress:
         for name in parsers:

@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from prpn.cli.completion import models, recipes
-from prpn.cli.options import A_MODEL, EMBEDDED, WORKS, Device, Json, SomeModel, Tokenized, app, print_json
+from prpn.cli.options import (
+    A_MODEL,
+    EMBEDDED,
+    WORKS,
+    Device,
+    Json,
+    Language,
+    Sentences,
+    SomeModel,
+    Tokenized,
+    app,
+    print_json,
+    reader_of,
+)
 from prpn.cli.streams import tell
 
 _MARKER = re.compile(r"<!--.*?-->\n")
@@ -53,6 +66,8 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out, if any.")] = False,
     device: Device = "cpu",
     tokenized: Tokenized = False,
+    sentences: Sentences = False,
+    language: Language = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a field, such as training.epochs=5."),
@@ -77,13 +92,14 @@ def train(
     from prpn.training.process import keep_freed_memory
     from prpn.training.run import train as run
 
+    read = reader_of(sentences, language)
     keep_freed_memory()
     chosen = load_recipe(recipe).override([*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])])
     result = run(
         chosen,
         out or Path("runs") / chosen.name,
-        texts=[*(text or []), *(more_text or [])],
-        validation=valid,
+        texts=list(map(read, [*(text or []), *(more_text or [])])),
+        validation=None if valid is None else read(valid),
         treebanks=treebank or [],
         tokenized=tokenized,
         initial=init,

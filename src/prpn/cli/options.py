@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from prpn.cli.completion import models
 from prpn.embedded import DEFAULT, model_folder
+from prpn.errors import ConfigError
 from prpn.text.files import legible
 
 VERBS = (
@@ -44,6 +45,16 @@ app = typer.Typer(
 WORKS = "`-` and compressed files (gzip, xz, bzip2, zstd) work."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Tokenized = Annotated[bool, typer.Option("--tokenized", help="The text is split already: split at spaces only.")]
+Sentences = Annotated[
+    bool,
+    typer.Option(
+        "--sentences",
+        help="The text is running prose, its lines mean nothing: split it into sentences. Blank lines part paragraphs.",
+    ),
+]
+Language = Annotated[
+    str | None, typer.Option(metavar="CODE", help="With --sentences: the language, such as de (default: en).")
+]
 Device = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, mps, …")]
 OwnModel = Annotated[
     Path, typer.Option("--model", "-m", autocompletion=models, help="A model folder, as `prpn train` makes it.")
@@ -52,6 +63,17 @@ A_MODEL = f"A model folder, as `prpn train` makes it, or an embedded model's nam
 SomeModel = Annotated[Path, typer.Option("--model", "-m", show_default=False, autocompletion=models, help=A_MODEL)]
 EMBEDDED = model_folder()
 """The model that is used where none is named."""
+
+
+def reader_of(sentences: bool, language: str | None) -> Callable[[str], str]:
+    """How the name of a text is given to those who read it."""
+    if language is not None and not sentences:
+        raise ConfigError("--language is for --sentences: say both, or neither")
+    if not sentences:
+        return str
+    from prpn.text.sentences import in_sentences
+
+    return lambda file: in_sentences(file, language or "en")
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prpn.cli.completion import models, protocols
-from prpn.cli.options import EMBEDDED, WORKS, Json, SomeModel, Tokenized, app, print_json, write_bytes
+from prpn.cli.options import (
+    EMBEDDED,
+    WORKS,
+    Json,
+    Language,
+    Sentences,
+    SomeModel,
+    Tokenized,
+    app,
+    print_json,
+    reader_of,
+    write_bytes,
+)
 from prpn.cli.streams import tell
 from prpn.config import Builder
 from prpn.errors import ConfigError, InputError
@@ -62,6 +74,8 @@ def parse(
     file: Annotated[str, typer.Argument(help=f"Text, one sentence a line; {WORKS}")] = "-",
     model: SomeModel = EMBEDDED,
     tokenized: Tokenized = False,
+    sentences: Sentences = False,
+    language: Language = None,
     builder: SomeBuilder = None,
     format_: Annotated[
         Literal["brackets", "jsonl", "spans"], typer.Option("--format", help="How trees are written.")
@@ -78,23 +92,25 @@ def parse(
     - spans: `0-3 1-3`, the constituents of two or more words, ends not included
 
     An empty line stays empty. A line that is not text is reported, its place stays empty too, and the exit status is 1
-    in the end. Memory does not grow with the text.
+    in the end. Memory does not grow with the text. With --sentences there is a tree for each sentence found instead.
 
     Example: `echo "the old man sat on the bench" | prpn parse`
     """
     from prpn.parsing.parser import Parser
     from prpn.parsing.text import parse_text
     from prpn.report.progress import counting
+    from prpn.text import fitness
     from prpn.text.atomic import output
     from prpn.text.files import place_of
 
     _refuse_a_sentence(file)
-    parser, read, bad = Parser.load(model), 0, 0
+    text, parser, read, bad = reader_of(sentences, language)(file), Parser.load(model), 0, 0
+    fitness.warn(text, parser.tokenizer_for(tokenized), parser.vocabulary)
     with (
         counting(f"parsing {place_of(file)}", None, quiet=out is None and sys.stdout.isatty()) as progress,
         nullcontext() if out is None or str(out) == STANDARD_INPUT else output(out) as written,
     ):
-        for count, lines, error in parse_text(parser, file, format_, builder, tokenized=tokenized):
+        for count, lines, error in parse_text(parser, text, format_, builder, tokenized=tokenized):
             if error:
                 if strict:
                     raise error

@@ -30,6 +30,8 @@ FIRST_LINES = 10_000
 """Enough of a text to judge something by it."""
 STANDARD_INPUT = "-"
 
+Piece = tuple[int, str, bool]
+"""The number of a line, a piece of it, and whether the piece ends it."""
 Observer = Callable[[bytes], object]
 """Is shown every block of decompressed bytes, in order: to hash, to copy or to count them."""
 
@@ -40,6 +42,18 @@ class LineError(InputError):
     def __init__(self, error: InputError, line: bytes) -> None:
         ValueError.__init__(self, str(error))
         self.legible = line.decode(errors="replace")
+
+
+class Rewritten(str):
+    """The name of a text whose lines are made anew, from the pieces of its own."""
+
+    rewrite: Callable[[Iterator[Piece]], Iterator[str]]
+
+    def __new__(cls, path: str, rewrite: Callable[[Iterator[Piece]], Iterator[str]]) -> Rewritten:
+        """Take the name and what makes the lines."""
+        name = super().__new__(cls, path)
+        name.rewrite = rewrite
+        return name
 
 
 def place_of(path: str | Path) -> str:
@@ -58,27 +72,29 @@ def refuse_standard_input_twice(paths: Iterable[str | Path]) -> None:
         raise InputError("standard input", "can be read only once", "name a file for all but one")
 
 
-def read_pieces(
-    path: str | Path, *, observe: Observer | None = None, may_be_empty: bool = False
-) -> Iterator[tuple[int, str, bool]]:
+def read_pieces(path: str | Path, *, observe: Observer | None = None, may_be_empty: bool = False) -> Iterator[Piece]:
     """(line number, piece of the line, whether the piece ends its line), line ends removed."""
-    place, number, held, line_is_open = place_of(path), 1, "", False
-    decoder = codecs.getincrementaldecoder("utf-8")()
     with _open(path, observe) as stream:
-        while block := stream.readline(PIECE_BYTES):
-            if number == 1 and not line_is_open:
-                block = _without_byte_order_mark(block, place)
-            ends_line = block.endswith(b"\n")
-            try:
-                piece = held + decoder.decode(block, final=ends_line)
-            except UnicodeDecodeError as error:
-                raise _not_utf8(f"{place}:{number}", error.object[error.start]) from None
-            if "\0" in piece:
-                raise _binary(f"{place}:{number}")
-            # A carriage return belongs to the line end if the next piece begins with the line feed.
-            held = "\r" if not ends_line and piece.endswith("\r") else ""
-            yield number, piece.removesuffix("\n").removesuffix("\r") if ends_line or held else piece, ends_line
-            number, line_is_open = number + ends_line, not ends_line
+        yield from _pieces(stream, place_of(path), may_be_empty)
+
+
+def _pieces(stream: BinaryIO, place: str, may_be_empty: bool) -> Iterator[Piece]:
+    number, held, line_is_open = 1, "", False
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    while block := stream.readline(PIECE_BYTES):
+        if number == 1 and not line_is_open:
+            block = _without_byte_order_mark(block, place)
+        ends_line = block.endswith(b"\n")
+        try:
+            piece = held + decoder.decode(block, final=ends_line)
+        except UnicodeDecodeError as error:
+            raise _not_utf8(f"{place}:{number}", error.object[error.start]) from None
+        if "\0" in piece:
+            raise _binary(f"{place}:{number}")
+        # A carriage return belongs to the line end if the next piece begins with the line feed.
+        held = "\r" if not ends_line and piece.endswith("\r") else ""
+        yield number, piece.removesuffix("\n").removesuffix("\r") if ends_line or held else piece, ends_line
+        number, line_is_open = number + ends_line, not ends_line
     if line_is_open:
         unfinished, _ = decoder.getstate()
         if unfinished:
@@ -185,13 +201,30 @@ class _Tap(io.RawIOBase):
         return len(block)
 
 
+class _Lines:
+    """Lines as a source of bytes."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines, self._rest = lines, b""
+
+    def read1(self, size: int, /) -> bytes:
+        if not self._rest:
+            self._rest = b"".join(f"{line}\n".encode() for line in islice(self._lines, 1))
+        block, self._rest = self._rest[:size], self._rest[size:]
+        return block
+
+
 @contextmanager
 def _open(path: str | Path, observe: Observer | None) -> Iterator[BinaryIO]:
     place = place_of(path)
     try:
         source = _source(path)
         try:
-            with io.BufferedReader(_Tap(decompressed(source, place), observe), PIECE_BYTES) as stream:
+            text = decompressed(source, place)
+            if isinstance(path, Rewritten):
+                own = io.BufferedReader(_Tap(text, None), PIECE_BYTES)
+                text = _Lines(path.rewrite(_pieces(own, place, may_be_empty=True)))
+            with io.BufferedReader(_Tap(text, observe), PIECE_BYTES) as stream:
                 yield stream
         finally:
             if str(path) != STANDARD_INPUT:

@@ -21,7 +21,9 @@ from prpn.model.parsing import ParsingNetwork
 from prpn.parsing.parser import WEIGHTS, Parser, standard_deviation
 from prpn.provenance import commit
 from prpn.report.progress import counting
+from prpn.text import fitness
 from prpn.text.files import refuse_standard_input_twice
+from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import arrays_of, load_weights, read_tensors, weights_of, write_tensors
 from prpn.training.data import Data, prepare
@@ -61,6 +63,8 @@ def train(
     vocabulary = _vocabulary_of(start, recipe) if start else None
     refuse_standard_input_twice([*texts, validation or "", *treebanks])
     watch = TreebankWatch(treebanks, recipe) if treebanks else None  # before the text, which may be long
+    for text in (*texts, *([] if validation is None else [validation])):
+        fitness.warn(text, Tokenizer(recipe.text, tokenized), vocabulary)
     size = sum(map(_size_of_file, texts))
     with counting("reading text", None if not size else 2 * size, quiet) as progress:
         data = prepare(
