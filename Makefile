@@ -80,7 +80,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks --json results/benchmarks/benchmark.json --plot docs/growth.svg
 
 tables: $(STAMP)
-	$(BIN)/python -m prpn.report.tables README.md docs/evaluation.md docs/speed.md docs/reproduction.md docs/log.md src/prpn/embedded/english/README.md results
+	$(BIN)/python -m prpn.report.tables README.md docs/evaluation.md docs/speed.md docs/reproduction.md docs/log.md docs/recipes.md src/prpn/embedded/english/README.md results
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -124,7 +124,7 @@ def tables(figures: dict[str, Any]) -> Iterable[Table]:
 
 def _parse(folder: Path, form: str, kernel: str) -> None:
     options = ["--tokenized"] if form == "tokenized" else []
-    words = ["-m", "prpn.cli", "parse", str(folder / form), "--model", str(folder / "model"), *options]
+    words = ["-m", "prpn", "parse", str(folder / form), "--model", str(folder / "model"), *options]
     with (folder / f"{form}.{kernel}.trees").open("w", encoding="utf-8") as out:
         run_python(words, out=out, environment={"PRPN_KERNELS": kernel})
 

@@ -28,8 +28,8 @@ def measure(rounds: int = 5) -> dict[str, Any]:
         make_model(model)
         commands = {
             "python alone": ["-c", ""],
-            "prpn --help": ["-m", "prpn.cli", "--help"],
-            "prpn parse, one line": ["-m", "prpn.cli", "parse", "--model", str(model)],
+            "prpn --help": ["-m", "prpn", "--help"],
+            "prpn parse, one line": ["-m", "prpn", "parse", "--model", str(model)],
         }
         seconds = alternate({name: partial(run_python, words, text=LINE) for name, words in commands.items()}, rounds)
         return {

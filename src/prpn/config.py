@@ -5,7 +5,8 @@
            + [training] how its weights are found
 
 A recipe sets fields; a flag (`--set section.key=value`) overrides one. Every value is checked when the dataclass is
-made, so nothing downstream needs to ask whether a configuration makes sense.
+made, so nothing downstream needs to ask whether a configuration makes sense. The line below a field says what it does
+wherever that is said: `prpn.report.recipes` reads it from here.
 """
 
 from __future__ import annotations
@@ -42,18 +43,21 @@ class TextConfig:
     corpus: str = ""
     """Embedded corpus to train on when no text is given; empty: text must be given."""
     tokenizer: Literal["unicode", "penn", "characters", "none"] = "unicode"
+    """How lines are split: `unicode` (any language with spaces), `penn` (English), `characters`, `none` (spaces)."""
     lowercase: bool = False
+    """Whether words are read in lower case."""
     digits: Literal["keep", "N", "number"] = "keep"
-    """`N` writes each run of digits as one `N`, `number` only words that are a number (1,000), as Mikolov's text."""
+    """`keep` leaves them, `N` writes each run of digits as one `N`, `number` each word that is a number (1,000)."""
     line_ends: bool = True
     """Whether each line is closed by `</s>`; false where a line end means nothing (text8)."""
     blank_lines: bool = False
-    """Whether a line without tokens is still closed by `</s>`, as in WikiText's token counts; false skips it."""
+    """Whether a line without tokens is still closed by `</s>`, as in WikiText's counts; false skips it."""
     minimum_count: int = 1
+    """How often a word must be seen to be known; 1: once."""
     maximum_size: int = 0
-    """Largest vocabulary, special tokens included; 0: no limit."""
+    """Largest vocabulary in tokens, special ones included; 0: no limit."""
     unknown_classes: int = 0
-    """How many classes of unknown words are told apart, by capitals, digits, hyphens and endings; 0: one `<unk>`."""
+    """Classes of unknown words, by capitals, digits, hyphens and endings; 0: one `<unk>` for all."""
     held_out: float = 0.05
     """Share of the text, from its end, kept for validation when no validation file is given."""
 
@@ -81,33 +85,45 @@ class ModelConfig:
     """The network in the paper's terms; `flavour` says whose equations hold where paper and released code differ."""
 
     flavour: Literal["paper", "released"] = "released"
+    """Whose equations hold where the paper and the authors' released code differ (docs/paper.md)."""
     embedding: int = 200
+    """Numbers that stand for a token, before the first layer and after the last."""
     hidden: int = 400
+    """Units of each recurrent layer; even in the released flavour."""
     layers: int = 2
+    """Recurrent layers of the reading network."""
     residual_blocks: int = 0
+    """Residual blocks of the predict network, between its attention and its output; 0: none."""
     tied: bool = True
     """Whether the decoder shares its weights with the embedding."""
     lookback: int = 5
     """L: the parsing convolution sees L + 1 tokens."""
     temperature: float = 10.0
-    """τ: sharpness of the gates, up to infinity (hard 0/1 gates)."""
+    """τ: sharpness of the gates, up to inf (hard 0/1 gates)."""
     memory_slots: int = 15
-    """N_m: how many past states can be read."""
+    """N_m: how many past states can be read, in tokens."""
     gates: Literal["hard", "soft"] = "hard"
     """`hard` is piecewise linear (hardtanh), `soft` its smooth counterpart."""
     parsing: bool = True
+    """Whether distances steer the gates; false: every state in memory can be read alike, and there are no trees."""
     reading_attention: bool = True
+    """Whether the recurrent layers read their past; false: LSTMs with layer normalisation."""
     predict_attention: bool = True
+    """Whether the prediction looks at past states again; false: at the present one alone."""
     dropout_in_out: float = 0.0
+    """Share of units dropped where tokens enter and where features leave for the decoder."""
     dropout_between: float = 0.0
+    """Share dropped between layers, in the parsing and in the predict network."""
     dropout_recurrent: float = 0.0
+    """Share dropped of the state that a step goes on from, the same units for a chunk."""
     dropout_attention: float = 0.0
+    """Share of attention weights dropped."""
     dropout_weights: float = 0.0
-    """Rate at which weights of the recurrent gates are dropped, the same for a chunk (Merity et al. 2018)."""
+    """Share of the recurrent gates' weights dropped, the same for a chunk (Merity et al. 2018)."""
     dropout_locked: bool = False
     """Whether in-out and between dropout of layers leave out the same units at every step of a chunk."""
     builder: Builder = "paper"
-    """How distances become a tree unless the user says otherwise."""
+    """How distances become a tree unless the user says otherwise (docs/evaluation.md)."""
 
     def __post_init__(self) -> None:
         _check_types(self, "model")
@@ -158,33 +174,45 @@ class TrainingConfig:
     """How the weights are found. Budgets are steps or epochs, never minutes, so that a run can be repeated."""
 
     batching: Literal["stream", "sentences"] = "stream"
+    """`stream`: the text as one, its state carried on; `sentences`: each line by itself."""
     batch_size: int = 64
+    """Streams, or sentences, that are read side by side."""
     bptt: int = 35
     """Time steps back-propagated through at once; sentences are never cut."""
     bptt_jitter: float = 0.0
-    """How far, as a share of `bptt`, cuts of the stream are moved by chance: chunks are (1 ± jitter) · bptt long."""
+    """How far, as a share of `bptt`, cuts are moved by chance: chunks are (1 ± jitter) · bptt long."""
     epochs: int = 0
+    """Passes over the text; the run ends with whichever budget is spent first. 0: no such limit."""
     steps: int = 0
-    """The run ends with whichever budget is spent first; 0: no such limit."""
+    """Steps of the optimiser, likewise; 0: no such limit."""
     learning_rate: float = 0.003
+    """Adam's step size, before the schedule changes it."""
     beta1: float = 0.0
+    """Adam's decay of the mean gradient; 0: the gradient itself, in less memory."""
     beta2: float = 0.999
+    """Adam's decay of the mean squared gradient."""
     epsilon: float = 1e-9
+    """What Adam adds to the root of that mean."""
     weight_decay: float = 1e-6
+    """Times each weight, added to its clipped gradient (L2); 0: none."""
     clip: float = 1.0
     """Largest norm of the gradient over all parameters; 0: no clipping."""
     activity_penalty: float = 0.0
-    """Times the mean of h², added to the loss that is minimised (activation regularisation)."""
+    """Times the mean of h², added to the loss that is minimised (activation regularisation); 0: none."""
     change_penalty: float = 0.0
-    """Times the mean of (h_t − h_{t−1})², likewise (temporal activation regularisation)."""
+    """Times the mean of (h_t − h_{t−1})², likewise (temporal activation regularisation); 0: none."""
     schedule: Literal["plateau", "cosine", "one-cycle", "constant"] = "plateau"
+    """How the learning rate changes: down at a `plateau`, along a `cosine`, up and down (`one-cycle`), or not."""
     warmup_steps: int = 0
+    """Steps in which the learning rate rises to its full value; 0: none."""
     cosine_floor: float = 0.0
     """Share of the learning rate left at the end of the cosine."""
     plateau_factor: float = 0.5
+    """What the learning rate is multiplied by at a plateau."""
     plateau_patience: int = 2
     """Bad epochs in a row that are tolerated; the next one lowers the learning rate."""
     plateau_watch: Literal["validation", "training"] = "validation"
+    """Whose loss tells a plateau: that of the held-out text or that of the text itself."""
     early_stopping: int = 0
     """Evaluations in a row without a better held-out loss before the run ends; 0: never."""
     evaluate_every: int = 0
@@ -192,10 +220,11 @@ class TrainingConfig:
     checkpoint_every: int = 500
     """Steps between checkpoints; one is also written after every evaluation."""
     average: float = 0.0
-    """Decay of the exponential moving average of the weights that is evaluated and kept; 0: the weights themselves."""
+    """Decay of the moving average of the weights that is evaluated and kept; 0: the weights themselves."""
     random_offset: bool = True
     """Whether each epoch cuts the stream at a new random place."""
     seed: int = 1
+    """Seed of everything random: the same one repeats a run."""
 
     def __post_init__(self) -> None:
         _check_types(self, "training")
@@ -227,7 +256,9 @@ class Recipe:
     """One experiment: a TOML file with a description and the three sections."""
 
     name: str
+    """What the run's folder is called; left out of a file: the file's name."""
     description: str = ""
+    """What it is for, in a line."""
     text: TextConfig = field(default_factory=TextConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=1))

@@ -78,6 +78,20 @@ def test_train_prints_json_alone(work: Path, tmp_path: Path, prpn: Command) -> N
     assert record["data"]["validation"]["tokens"] == sum(map(len, test)) + len(test)
 
 
+def test_texts_may_stand_beside_the_recipe(work: Path, tmp_path: Path, prpn: Command) -> None:
+    (tmp_path / "empty-not.txt").write_text("the man\n" * 9)
+    both = (work / "text.txt", tmp_path / "empty-not.txt")
+    ways = [both, (both[0], "--text", both[1]), ("--text", both[0], "--text", both[1])]
+    for number, way in enumerate(ways):
+        out = tmp_path / str(number)
+        result = prpn("train", work / "tiny.toml", *way, "--out", out, "--json", "--set", "training.steps=1")
+        assert result.status == 0
+    checksums = {
+        json.loads((tmp_path / str(n) / "record.json").read_text())["data"]["training"]["sha256"] for n in range(3)
+    }
+    assert len(checksums) == 1
+
+
 def test_train_prints_the_result_on_standard_output(work: Path, tmp_path: Path, prpn: Command) -> None:
     result = prpn(
         "train", work / "tiny.toml", "--text", work / "text.txt", "--out", tmp_path / "run", "--set", "training.steps=2"
@@ -162,7 +176,7 @@ def test_starts_from_an_embedded_model_by_its_name(work: Path, tmp_path: Path, p
 
 def test_interrupt_and_resume(work: Path, tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "prpn.cli", "train", str(work / "tiny.toml"), "--text", str(work / "text.txt"),
+        sys.executable, "-m", "prpn", "train", str(work / "tiny.toml"), "--text", str(work / "text.txt"),
         "--out", str(tmp_path / "run"), "--set", "training.epochs=60", "--set", "training.checkpoint_every=1",
     ]  # fmt: skip
     checkpoint = tmp_path / "run" / "training" / "checkpoint.safetensors"

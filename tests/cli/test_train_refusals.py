@@ -86,7 +86,7 @@ def test_text_too_short_to_hold_a_part_out(failing: Callable[..., Result], tmp_p
 
 def test_broken_archive(failing: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "text.gz").write_bytes(gzip.compress(sentences(50).encode())[:-20])
-    assert_refused(failing(text=tmp_path / "text.gz"), 1, "text.gz: broken .gz file")
+    assert_refused(failing(text=tmp_path / "text.gz"), 1, "text.gz: broken gzip data")
 
 
 def test_folder_as_text(failing: Callable[..., Result], tmp_path: Path) -> None:

@@ -38,14 +38,89 @@ def gold(tmp_path: Path) -> Path:
 def test_one_tree_a_line_and_every_line_keeps_its_place(prpn: Command, work: Path) -> None:
     text = b"the old man\n\n  \nbad \xff byte\nword\n(x) don't\n"
     result = prpn("parse", "--model", work / "model", stdin=text)
-    assert result.status == 0
+    assert result.status == 1
     lines = result.out.split("\n")
     assert len(lines) == 7
     assert [bool(line) for line in lines] == [True, False, False, False, True, True, False]
     assert Tree.from_brackets(lines[0]).words == ("the", "old", "man")
     assert lines[4] == "(word)"
     assert Tree.from_brackets(lines[5]).words == ("(x)", "don't")
-    assert result.err == "prpn: standard input:4: not UTF-8 (byte 0xff); convert it, e.g. iconv -f latin1 -t utf-8\n"
+    assert result.err == (
+        "prpn: standard input:4: not UTF-8 (byte 0xff); convert it, e.g. iconv -f latin1 -t utf-8\n"
+        "prpn: 1 of 6 lines is not text; its tree is empty\n"
+    )
+
+
+def test_many_lines_that_are_not_text_are_counted(prpn: Command, work: Path) -> None:
+    text = b"".join(b"man\n" if number % 6 == 0 else b"\xff\n" for number in range(1200))
+    result = prpn("parse", "--model", work / "model", stdin=text)
+    assert (result.status, result.out.count("\n"), result.out.count("(man)")) == (1, 1200, 200)
+    messages = result.err.splitlines()
+    assert [message.partition(" not UTF-8")[0] for message in messages[:-1]] == [
+        f"prpn: standard input:{number}:" for number in (2, 3, 4, 5, 6, 8, 9, 10, 11, 12)
+    ]
+    assert messages[-1] == "prpn: 1,000 of 1,200 lines are not text; their trees are empty"
+
+
+def test_strict_stops_at_the_first_line_that_is_not_text(prpn: Command, work: Path, tmp_path: Path) -> None:
+    words = ("parse", "--strict", "--model", work / "model")
+    result = prpn(*words, stdin=b"man\n\0\nman\n\xff\n")
+    assert (result.status, result.out) == (1, "(man)\n")
+    assert result.err == "prpn: standard input:2: not text (it holds a NUL byte); give plain text, compressed or not\n"
+    assert prpn(*words, stdin=b"man\n") == (0, "(man)\n", "")
+    (tmp_path / "out").write_text("before")
+    assert prpn(*words, "--out", tmp_path / "out", stdin=b"man\n\0\n").status == 1
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"out": "before"}
+
+
+def test_out_is_written_when_all_is_done(prpn: Command, work: Path, tmp_path: Path) -> None:
+    words = ("parse", "--model", work / "model", "--out")
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    for name in ("out", "link", "a name\nof two lines"):
+        assert prpn(*words, tmp_path / name, stdin=b"man\n\nold man\n") == (0, "", "")
+        assert (tmp_path / name).read_bytes() == b"(man)\n\n(old man)\n"
+    assert (tmp_path / "link").is_symlink()
+    assert prpn(*words, tmp_path / "out", stdin=b"\xff\nman\n").status == 1
+    assert (tmp_path / "out").read_text() == "\n(man)\n", "the lines that are text are all there"
+    assert prpn("parse", tmp_path / "out", *words[1:], tmp_path / "out", "--tokenized").status == 0, "in place"
+    assert prpn(*words, "-", stdin=b"man\n").out == "(man)\n"
+
+
+def test_out_that_cannot_be_written(prpn: Command, work: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for name, cause in {
+        "": "Is a directory", "none/out": "No such file", "file/out": "Not a directory", "x" * 300: "too long"
+    }.items():  # fmt: skip
+        result = prpn("parse", "-m", work / "model", "--out", tmp_path / name, stdin=b"man\n")
+        assert_refused(result, 1, "cannot be written", cause, "give --out another name")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_out_to_a_device_or_a_pipe_leaves_it_one(work: Path, tmp_path: Path) -> None:
+    command = f"echo man | '{sys.executable}' -m prpn parse -m '{work / 'model'}' --out"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for rest in ("/dev/stdout", "/dev/stdout >> log; cat log", ">(cat); sleep 1", "pipe & cat pipe; wait $!"):
+        words = ["bash", "-c", f"echo before > log; {command} {rest}"]
+        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=True)
+        assert (done.stdout.removeprefix("before\n"), done.stderr) == ("(man)\n", ""), rest
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "pipe"]
+    if Path("/dev/full").exists():
+        done = subprocess.run(["bash", "-c", f"{command} /dev/full"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("prpn: /dev/full: cannot be written (No space left on device)")
+        assert Path("/dev/full").is_char_device()
+
+
+def test_a_sentence_is_no_file(prpn: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for sentence in ("the old man sat on the bench", "the old man\nsat", "the old man " * 100):
+        remedy = 'no such file; to parse a sentence: echo "…" | prpn parse'
+        assert_refused(prpn("parse", sentence), 1, "the old man", remedy)
+    assert_refused(prpn("parse", "man"), 1, "man: no such file; check the name")
+    monkeypatch.chdir(tmp_path)
+    Path("my text").write_text("man\n")
+    assert prpn("parse", "my text").out == "(man)\n"
 
 
 def test_formats_say_the_same(prpn: Command, work: Path, tmp_path: Path) -> None:
@@ -82,7 +157,9 @@ def test_tokenized_and_builder(prpn: Command, work: Path, tmp_path: Path) -> Non
 
 
 def test_no_text_is_no_tree_and_a_model_must_be_one(prpn: Command, work: Path, tmp_path: Path) -> None:
-    assert prpn("parse", "-m", work / "model", stdin=b"") == (0, "", "")
+    (tmp_path / "empty").touch()
+    for words in (("parse", "-m", work / "model", tmp_path / "empty"), ("average", tmp_path / "empty")):
+        assert prpn(*words) == (0, "", f"prpn: {tmp_path}/empty: the input is empty, and so is the output\n")
     assert prpn("parse", "-m", tmp_path).status == 1
     assert prpn("parse", tmp_path / "none.txt", "-m", work / "model").status == 1
 

@@ -49,7 +49,7 @@ def evaluation(*models: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "page",
-    [*(f"docs/{name}.md" for name in ("evaluation", "speed", "reproduction", "log")), "README.md", CARD],
+    [*(f"docs/{name}.md" for name in ("evaluation", "speed", "reproduction", "log", "recipes")), "README.md", CARD],
 )
 def test_pages_show_the_records(page: str) -> None:
     assert any((REPOSITORY / "results").glob("*.json"))

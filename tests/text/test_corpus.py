@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ from prpn.config import TextConfig
 from prpn.errors import InputError
 from prpn.text import corpus as corpus_module
 from prpn.text import files
-from prpn.text.cache import default_cache, rereadable
+from prpn.text.cache import ArrayWriter, DamagedError, default_cache, read_array, rereadable
 from prpn.text.corpus import Corpus, count_tokens, encode
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
@@ -34,6 +34,27 @@ def text(tmp_path: Path) -> Path:
     path = tmp_path / "text.txt"
     path.write_text(TEXT)
     return path
+
+
+def _replaced(by: Callable[[Path], object]) -> Callable[[Path], object]:
+    def harm(path: Path) -> None:
+        path.unlink()
+        by(path)
+
+    return harm
+
+
+HARMS: dict[str, Callable[[Path], object]] = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-5]),
+    "empty": lambda path: path.write_bytes(b""),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "gone": Path.unlink,
+    "folder": _replaced(lambda path: (path / "inner").mkdir(parents=True)),
+    "pipe": _replaced(os.mkfifo),
+    "link": _replaced(lambda path: path.symlink_to("/dev/zero")),
+    "link to nowhere": _replaced(lambda path: path.symlink_to("nowhere")),
+}
+"""What can befall a file of the cache."""
 
 
 def decoded(corpus: Corpus) -> str:
@@ -126,11 +147,57 @@ def test_the_second_time_comes_from_the_cache(text: Path, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("suffix", [".json", ".ids.npy", ".lengths.npy"])
-def test_a_damaged_cache_is_written_anew(text: Path, tmp_path: Path, suffix: str) -> None:
-    expected = decoded(encode([text], WORDS, VOCABULARY, tmp_path / "cache"))
-    [damaged] = (tmp_path / "cache").glob(f"*{suffix}")
-    damaged.write_bytes(damaged.read_bytes()[:-5])
-    assert decoded(encode([text], WORDS, VOCABULARY, tmp_path / "cache")) == expected
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_damaged_cache_is_made_anew(
+    text: Path, tmp_path: Path, suffix: str, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = tmp_path / "cache"
+    expected = decoded(encode([text], WORDS, VOCABULARY, cache))
+    whole = {path.name: path.read_bytes() for path in cache.iterdir()}
+    [damaged] = cache.glob(f"*{suffix}")
+    HARMS[harm](damaged)
+    assert caplog.messages == []
+    again = encode([text], WORDS, VOCABULARY, cache)
+    assert decoded(again) == expected
+    if not (harm == "gone" and suffix == ".json"):
+        [message] = caplog.messages
+        assert message.startswith(f"{cache}: the cached text is damaged and made anew (")
+    del again
+    assert {path.name: path.read_bytes() for path in cache.iterdir()} == whole
+    assert all(path.is_file() and not path.is_symlink() for path in cache.iterdir())
+
+
+def test_one_flipped_bit_of_the_cache_is_noticed_wherever_it_is(
+    text: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = encode([text], WORDS, VOCABULARY, tmp_path / "cache")
+    for path in list((tmp_path / "cache").iterdir()):
+        content = path.read_bytes()
+        for place in range(0, len(content), 7 if path.suffix == ".npy" else 1):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            found = encode([text], WORDS, VOCABULARY, tmp_path / "cache")
+            assert np.array_equal(found.ids, expected.ids)
+            assert found.lengths is not None
+            assert expected.lengths is not None
+            assert np.array_equal(found.lengths, expected.lengths)
+            assert (found.sentences, found.unknown, found.checksum) == (3, 2, expected.checksum)
+            path.unlink()  # what was mapped stays what it was
+            path.write_bytes(content)
+
+
+def test_ids_that_are_no_words_are_never_given_out(text: Path, tmp_path: Path) -> None:
+    encode([text], WORDS, VOCABULARY, tmp_path / "cache")
+    [path] = (tmp_path / "cache").glob("*.ids.npy")
+    with path.open("r+b") as file:
+        header = np.load(path).tobytes()
+        writer = ArrayWriter(file, np.int32)
+        writer.append(np.full(len(header) // 4, len(VOCABULARY), dtype=np.int32))
+        written = writer.finish()
+    with pytest.raises(DamagedError, match="values out of range"):
+        read_array(path, written, 0, len(VOCABULARY) - 1)
+    with pytest.raises(DamagedError, match="int32"):
+        read_array(path, {**written, "type": "<i8"}, 0, len(VOCABULARY))
+    assert len(read_array(path, written, 0, len(VOCABULARY))) == written["length"]
 
 
 def test_dying_half_way_leaves_no_final_file(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

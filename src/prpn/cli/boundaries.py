@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from prpn.cli.options import Json, OwnModel, app, print_json
+from prpn.cli.options import WORKS, Json, OwnModel, app, print_json
 
 LONGEST = 90
 """Characters of a line that are drawn."""
@@ -17,7 +17,7 @@ LONGEST = 90
 
 @app.command(no_args_is_help=True)
 def boundaries(
-    file: Annotated[str, typer.Argument(help="Text with spaces, one sentence a line; `-`, .gz and .xz work.")],
+    file: Annotated[str, typer.Argument(help=f"Text with spaces, one sentence a line; {WORKS}")],
     model: OwnModel,
     out: Annotated[
         Path | None, typer.Option(metavar="F.svg", help="Draw the distances of the first lines, as in the paper.")
@@ -39,11 +39,11 @@ def boundaries(
     """
     import numpy as np
 
-    from prpn.errors import ConfigError, InputError
+    from prpn.errors import ConfigError
     from prpn.language.boundaries import boundaries as measured
     from prpn.parsing.parser import Parser
     from prpn.report.distance_bars import distance_bars
-    from prpn.text.atomic import replacing
+    from prpn.text.atomic import output
     from prpn.text.files import read_pieces
     from prpn.text.lines import numbered_lines
     from prpn.text.tokenizer import SPACE
@@ -68,11 +68,8 @@ def boundaries(
             )
         ]
         drawn = [(["↵" if token == END else token for token in line], values) for line, values in drawn]
-        try:
-            with replacing(out) as picture:
-                picture.write(distance_bars(drawn).encode())
-        except OSError as error:
-            raise InputError(str(out), f"cannot be written ({error.strerror})", "give --out another name") from None
+        with output(out) as picture:
+            picture.write(distance_bars(drawn).encode())
     if as_json:
         print_json({**found.to_json(), "characters": len(tokens)})
         return

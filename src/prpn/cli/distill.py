@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from prpn.cli.completion import models
 from prpn.cli.options import Json, Tokenized, app, print_json
 from prpn.config import Builder
 
@@ -14,7 +15,10 @@ from prpn.config import Builder
 @app.command(no_args_is_help=True)
 def distill(
     model: Annotated[
-        list[Path], typer.Option("--model", "-m", help="A model to learn from; again for more, such as seeds.")
+        list[Path],
+        typer.Option(
+            "--model", "-m", autocompletion=models, help="A model to learn from; again for more, such as seeds."
+        ),
     ],
     text: Annotated[
         list[str],

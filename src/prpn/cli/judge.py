@@ -9,7 +9,8 @@ from typing import Annotated, get_args
 
 import typer
 
-from prpn.cli.options import EMBEDDED, Json, Tokenized, app, print_json
+from prpn.cli.completion import models
+from prpn.cli.options import EMBEDDED, WORKS, Json, Tokenized, app, print_json
 from prpn.cli.trees import short_names
 from prpn.config import Builder
 from prpn.errors import ConfigError, InputError
@@ -18,10 +19,12 @@ from prpn.text.files import FIRST_LINES
 
 @app.command(no_args_is_help=True)
 def judge(
-    file: Annotated[str, typer.Argument(help="Text with its punctuation, one sentence a line; `-`, .gz, .xz work.")],
+    file: Annotated[str, typer.Argument(help=f"Text with its punctuation, one sentence a line; {WORKS}")],
     model: Annotated[
         list[Path] | None,
-        typer.Option("--model", "-m", help="A model folder, or an embedded model's name; again for more."),
+        typer.Option(
+            "--model", "-m", autocompletion=models, help="A model folder, or an embedded model's name; again for more."
+        ),
     ] = None,
     builder: Annotated[
         Builder | None, typer.Option(help="How distances become trees (default: every way, one after the other).")
@@ -58,6 +61,7 @@ def judge(
     from prpn.parsing.parser import Parser
     from prpn.report.console import console_for_tables
     from prpn.report.progress import counting
+    from prpn.text import fitness
     from prpn.text.files import first_sentences, place_of
     from prpn.trees.judgement import judge as judged
 
@@ -66,7 +70,8 @@ def judge(
         raise ConfigError("--keep: a model that comes with the package is not changed; give --builder where it is used")
     builders = [builder] if builder else list(get_args(Builder))
     parsers = {name: Parser.load(folder) for name, folder in folders.items()}
-    text = first_sentences(file, lines)
+    text, first = first_sentences(file, lines), next(iter(parsers.values()))
+    fitness.warn_of("\n".join(text), place_of(file), first.tokenizer_for(tokenized), first.vocabulary)
     found = {}
     with counting("judging", len(folders), quiet=as_json) as progress:
         for name in parsers:

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from prpn.cli.options import A_MODEL, EMBEDDED, Device, Json, SomeModel, Tokenized, app, print_json
+from prpn.cli.completion import models, recipes
+from prpn.cli.options import (
+    A_MODEL,
+    EMBEDDED,
+    WORKS,
+    Device,
+    Json,
+    Language,
+    Sentences,
+    SomeModel,
+    Tokenized,
+    app,
+    print_json,
+    reader_of,
+)
+from prpn.cli.streams import tell
 
 _MARKER = re.compile(r"<!--.*?-->\n")
 """What on a card is not meant for its readers."""
@@ -17,12 +31,18 @@ _MARKER = re.compile(r"<!--.*?-->\n")
 
 @app.command(no_args_is_help=True)
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe of the package, by name, or a TOML file.")],
+    recipe: Annotated[
+        str, typer.Argument(autocompletion=recipes, help="A recipe of the package, by name, or a TOML file.")
+    ],
     text: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FILE", help="Text to learn from, one sentence a line; again for more files. `-`, .gz, .xz work."
+        typer.Argument(
+            metavar="[TEXT]…", show_default=False, help=f"Files to learn from, one sentence a line; {WORKS}"
         ),
+    ] = None,
+    more_text: Annotated[
+        list[str] | None,
+        typer.Option("--text", metavar="FILE", help="The same, where it reads better; again for more files."),
     ] = None,
     valid: Annotated[
         str | None, typer.Option(metavar="FILE", help="Held-out text (default: the end of the text).")
@@ -38,6 +58,7 @@ def train(
         Path | None,
         typer.Option(
             metavar="MODEL",
+            autocompletion=models,
             help="A model folder, or an embedded model's name, to start from instead of random weights.",
         ),
     ] = None,
@@ -45,6 +66,8 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out, if any.")] = False,
     device: Device = "cpu",
     tokenized: Tokenized = False,
+    sentences: Sentences = False,
+    language: Language = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a field, such as training.epochs=5."),
@@ -69,13 +92,14 @@ def train(
     from prpn.training.process import own_process
     from prpn.training.run import train as run
 
+    read = reader_of(sentences, language)
     chosen = load_recipe(recipe).override([*(set_ or []), *([] if seed is None else [f"training.seed={seed}"])])
     with own_process() as stop:
         result = run(
             chosen,
             out or Path("runs") / chosen.name,
-            texts=text or [],
-            validation=valid,
+            texts=list(map(read, [*(text or []), *(more_text or [])])),
+            validation=None if valid is None else read(valid),
             treebanks=treebank or [],
             tokenized=tokenized,
             initial=init,
@@ -133,7 +157,7 @@ def generate(
     tokenizer = Tokenizer(trained.recipe.text)
     drawn = trained.continuation(prompt, tokens, sampling)
     if foreign := [token for token in prompt_tokens(prompt, tokenizer) if token not in trained.vocabulary]:
-        print(f"prpn: unknown words: {' '.join(foreign)}", file=sys.stderr)
+        tell(f"unknown words: {' '.join(foreign)}")
     if as_json:
         chosen = list(drawn)
         text = prompt + "".join(written(chosen, tokenizer, prompt))
@@ -148,7 +172,7 @@ def generate(
 
 @app.command()
 def info(
-    model: Annotated[Path, typer.Argument(show_default=False, help=A_MODEL)] = EMBEDDED,
+    model: Annotated[Path, typer.Argument(show_default=False, autocompletion=models, help=A_MODEL)] = EMBEDDED,
     as_json: Json = False,
 ) -> None:
     """Tell what a model is, what it was trained on, its numbers, and which kernels are in use."""

@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from prpn.cli.completion import models
 from prpn.cli.options import Json, Tokenized, app, print_json
 
 
 @app.command(no_args_is_help=True)
 def pack(
-    model: Annotated[Path, typer.Argument(help="A model folder, as `prpn train` or `prpn distill` makes it.")],
+    model: Annotated[
+        Path, typer.Argument(autocompletion=models, help="A model folder, as `prpn train` or `prpn distill` makes it.")
+    ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to make.")],
     text: Annotated[
         str | None, typer.Option(metavar="FILE", help="Text to count changed trees on, its first 10,000 lines.")

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prpn.cli.options import EMBEDDED, Device, Json, SomeModel, Tokenized, app, print_json
+from prpn.cli.options import (
+    EMBEDDED,
+    WORKS,
+    Device,
+    Json,
+    Language,
+    Sentences,
+    SomeModel,
+    Tokenized,
+    app,
+    print_json,
+    reader_of,
+)
 from prpn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,9 +32,11 @@ if TYPE_CHECKING:
 
 @app.command(no_args_is_help=True)
 def perplexity(
-    file: Annotated[str, typer.Argument(help="Text to score, one sentence a line; `-`, .gz and .xz work.")],
+    file: Annotated[str, typer.Argument(help=f"Text to score, one sentence a line; {WORKS}")],
     model: SomeModel = EMBEDDED,
     tokenized: Tokenized = False,
+    sentences: Sentences = False,
+    language: Language = None,
     cache: Annotated[
         bool, typer.Option("--cache", help="Mix the model with the cache saved in its folder: words recur.")
     ] = False,
@@ -64,14 +78,20 @@ def perplexity(
     from prpn.api.model import load
     from prpn.language.cached_score import load_cache, require_running_text
     from prpn.models.folder import is_embedded, model_folder
+    from prpn.text import fitness
+    from prpn.text.tokenizer import Tokenizer
     from prpn.training.run import usable_device
 
     _refuse_what_does_not_go_together(cache, tune, per_token, against)
+    if sentences and against is not None:
+        raise ConfigError("--against compares lines: leave out --sentences")
+    file = reader_of(sentences, language)(file)
     folder = model_folder(model)
     if tune and is_embedded(folder):
         raise ConfigError(f"{folder.name} comes with the package, which stays as it is: tune a copy of {folder}")
     trained = load(folder)
     trained.network.to(usable_device(device))
+    fitness.warn(file, Tokenizer(trained.recipe.text, tokenized), trained.vocabulary)
     if against is not None:
         _compare(trained, file, against, tokenized, as_json)
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from prpn.cli.completion import experiments
 from prpn.cli.options import Device, Json, app, print_json
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ class _WithExperiments(TyperCommand):
 
 @app.command(cls=_WithExperiments)
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="An experiment; without it the tables are listed.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(autocompletion=experiments, help="An experiment; without it the tables are listed.")
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Where the files it needs are; they are found by name, at any depth."),

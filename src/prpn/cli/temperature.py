@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from prpn.cli.options import Device, Json, OwnModel, Tokenized, app, print_json
+from prpn.cli.options import WORKS, Device, Json, OwnModel, Tokenized, app, print_json
 
 
 @app.command(no_args_is_help=True)
 def temperature(
-    file: Annotated[str, typer.Argument(help="Text, one sentence a line; `-`, .gz and .xz work.")],
+    file: Annotated[str, typer.Argument(help=f"Text, one sentence a line; {WORKS}")],
     model: OwnModel,
     tau: Annotated[
         list[str] | None,

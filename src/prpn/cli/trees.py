@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prpn.cli.options import EMBEDDED, Json, SomeModel, Tokenized, app, print_json, write_bytes
+from prpn.cli.completion import models, protocols
+from prpn.cli.options import (
+    EMBEDDED,
+    WORKS,
+    Json,
+    Language,
+    Sentences,
+    SomeModel,
+    Tokenized,
+    app,
+    print_json,
+    reader_of,
+    write_bytes,
+)
+from prpn.cli.streams import tell
 from prpn.config import Builder
-from prpn.errors import ConfigError
+from prpn.errors import ConfigError, InputError
+from prpn.text.files import STANDARD_INPUT, legible
 
 if TYPE_CHECKING:
     from prpn.parsing.parser import Parser
+    from prpn.trees import Tree
     from prpn.trees.cleaning import Treebank
     from prpn.trees.evaluation import Evaluation
 
@@ -23,12 +42,13 @@ SomeBuilder = Annotated[
     typer.Option(help="How distances become a tree (default: the model's own; `docs/evaluation.md` has all)."),
 ]
 Treebanks = Annotated[
-    list[str], typer.Argument(metavar="TREEBANK…", help="Files or folders of bracketed trees; `-`, .gz and .xz work.")
+    list[str], typer.Argument(metavar="TREEBANK…", help=f"Files or folders of bracketed trees; {WORKS}")
 ]
 Protocols = Annotated[
     list[str] | None,
     typer.Option(
         "--protocol",
+        autocompletion=protocols,
         help="klein, released, kim, kim-corpus or evalb; again for more (default: all). Details by words: the first.",
     ),
 ]
@@ -51,13 +71,19 @@ SHOWN_ERRORS = 10
 
 @app.command()
 def parse(
-    file: Annotated[str, typer.Argument(help="Text, one sentence a line; `-`, .gz and .xz work.")] = "-",
+    file: Annotated[str, typer.Argument(help=f"Text, one sentence a line; {WORKS}")] = "-",
     model: SomeModel = EMBEDDED,
     tokenized: Tokenized = False,
+    sentences: Sentences = False,
+    language: Language = None,
     builder: SomeBuilder = None,
     format_: Annotated[
         Literal["brackets", "jsonl", "spans"], typer.Option("--format", help="How trees are written.")
     ] = "brackets",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write there, once all is done, instead of standard output.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first line that is not text.")] = False,
 ) -> None:
     """Give every line of a text its tree: one sentence a line in, one tree a line out, in order.
 
@@ -65,23 +91,44 @@ def parse(
     - jsonl: an object with words, tree, spans and distances
     - spans: `0-3 1-3`, the constituents of two or more words, ends not included
 
-    An empty line stays empty. A line that is not text is reported, and its place stays empty too. Memory does not grow
-    with the text.
+    An empty line stays empty. A line that is not text is reported, its place stays empty too, and the exit status is 1
+    in the end. Memory does not grow with the text. With --sentences there is a tree for each sentence found instead.
 
     Example: `echo "the old man sat on the bench" | prpn parse`
     """
     from prpn.parsing.parser import Parser
     from prpn.parsing.text import parse_text
     from prpn.report.progress import counting
+    from prpn.text import fitness
+    from prpn.text.atomic import output
     from prpn.text.files import place_of
 
-    parser = Parser.load(model)
-    with counting(f"parsing {place_of(file)}", None, quiet=sys.stdout.isatty()) as progress:
-        for count, lines, error in parse_text(parser, file, format_, builder, tokenized=tokenized):
+    _refuse_a_sentence(file)
+    text, parser, read, bad = reader_of(sentences, language)(file), Parser.load(model), 0, 0
+    fitness.warn(text, parser.tokenizer_for(tokenized), parser.vocabulary)
+    with (
+        counting(f"parsing {place_of(file)}", None, quiet=out is None and sys.stdout.isatty()) as progress,
+        nullcontext() if out is None or str(out) == STANDARD_INPUT else output(out) as written,
+    ):
+        for count, lines, error in parse_text(parser, text, format_, builder, tokenized=tokenized):
             if error:
-                print(f"prpn: {error}", file=sys.stderr)
-            write_bytes(lines)
+                if strict:
+                    raise error
+                bad += 1
+                if bad <= SHOWN_ERRORS:
+                    tell(error)
+            if written is None:
+                write_bytes(lines)
+            else:
+                written.writelines(lines)
+            read += count
             progress(count)
+    if not read:
+        tell(f"{place_of(file)}: the input is empty, and so is the output")
+    if bad:
+        how = "lines are not text; their trees are empty" if bad > 1 else "lines is not text; its tree is empty"
+        tell(f"{bad:,} of {read:,} {how}")
+        raise typer.Exit(1)
 
 
 @app.command(no_args_is_help=True)
@@ -110,7 +157,12 @@ def evaluate(
     treebank: Treebanks,
     model: Annotated[
         list[Path] | None,
-        typer.Option("--model", "-m", help="A model; again for more, such as other seeds (default: english)."),
+        typer.Option(
+            "--model",
+            "-m",
+            autocompletion=models,
+            help="A model; again for more, such as other seeds (default: english).",
+        ),
     ] = None,
     builder: SomeBuilder = None,
     average: Annotated[bool, typer.Option("--average", help="Also score the consensus of all models.")] = False,
@@ -176,7 +228,7 @@ def score(
         read = read_predictions(path, loaded)
         systems.append(System(name, [read.trees]))
         if read.reworded:
-            print(f"prpn: {path}: {read.reworded:,} trees have other words than the gold trees", file=sys.stderr)
+            tell(f"{path}: {read.reworded:,} trees have other words than the gold trees")
     with counting("scoring", None, as_json) as progress:
         result = run(loaded, systems, chosen, builder, progress)
     _show(result, as_json, [gold], {}, {})
@@ -196,16 +248,27 @@ def average(
     Example: `prpn average seed1.trees seed2.trees seed3.trees > crowd.trees`
     """
     from prpn.report.progress import counting
+    from prpn.text.files import place_of
     from prpn.trees.average import average as consensus
     from prpn.trees.predicted import read_side_by_side
 
     if weight and len(weight) != len(file):
         raise ConfigError(f"{len(weight)} weights for {len(file)} files: give one for each")
+    trees: tuple[Tree, ...] | None = None
     with counting("averaging", None, quiet=sys.stdout.isatty()) as progress:
         for trees in read_side_by_side(file):
             tree = consensus(trees, weight or None)
             print(tree.brackets() if tree.words else "")
             progress(1)
+    if trees is None:
+        tell(f"{place_of(file[0])}: the input is empty, and so is the output")
+
+
+def _refuse_a_sentence(file: str) -> None:
+    """Notice a sentence where the name of a file should stand."""
+    if " " in file.strip() and not os.path.lexists(file):
+        remedy = 'to parse a sentence: echo "…" | prpn parse'
+        raise InputError(legible(shorten(file, 60, placeholder=" …")), "no such file", remedy)
 
 
 def short_names(paths: list[Path]) -> list[str]:
@@ -229,9 +292,9 @@ def _load(paths: list[str], skip_broken: bool, quiet: bool = False, **cleaning: 
     with counting("reading trees", None, quiet) as progress:
         loaded = load_treebank(paths, Cleaning(**cleaning), skip_broken=skip_broken, progress=progress)
     for error in loaded.broken[:SHOWN_ERRORS]:
-        print(f"prpn: skipped: {error}", file=sys.stderr)
+        tell(f"skipped: {error}")
     if len(loaded.broken) > SHOWN_ERRORS:
-        print(f"prpn: skipped {len(loaded.broken):,} broken trees in all", file=sys.stderr)
+        tell(f"skipped {len(loaded.broken):,} broken trees in all")
     return loaded
 
 

@@ -27,6 +27,7 @@ from prpn.parsing.folded import Folded
 from prpn.parsing.parser import Parser, standard_deviation
 from prpn.provenance import command, commit
 from prpn.report.progress import counting
+from prpn.text import fitness
 from prpn.text.atomic import replacing
 from prpn.text.batches import alike_in_length
 from prpn.text.files import STANDARD_INPUT
@@ -94,9 +95,12 @@ def distill(
             raise InputError(text, "no such file", "give text with one sentence a line")
         if not Path(text).is_file():
             raise InputError(text, "no file that can be read twice", "give text in a file")
+        fitness.warn(text, parsers[0].tokenizer_for(tokenized), parsers[0].vocabulary)
     _make(folder)
-    with only_run(folder), random_numbers_apart(how.seed):
-        return _distilled(parsers, texts, folder, how, builder, tokenized, language_model, quiet)
+    with only_run(folder) as require_here, random_numbers_apart(how.seed):
+        outcome = _distilled(parsers, texts, folder, how, builder, tokenized, language_model, quiet)
+        require_here()
+    return outcome
 
 
 def _distilled(

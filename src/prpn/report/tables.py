@@ -9,6 +9,7 @@ A record with `systems` is an evaluation of trees, as `prpn evaluate --json` pri
 `choice/` signals that choose models. Without a table, for docs/log.md: `students/` and `seed-3/`, other students and
 their scores; `cut-short/`, runs that were stopped; `words-alone/`, models of other languages that read no punctuation;
 `leaning/`, the first models whose trees leaned; `boundaries/`, what `prpn boundaries --json` prints.
+The fields of recipes are those of `prpn.config`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from prpn.report.choice import choice_table
 from prpn.report.gains import gains_table
 from prpn.report.languages import languages_table
 from prpn.report.precision import precision_table
+from prpn.report.recipes import fields_table
 from prpn.report.reproduction import time_words, value_words, with_spread
 from prpn.report.study import study_table
 from prpn.reproduction.experiments import CACHED, Figure, beside, load_experiments
@@ -165,7 +167,7 @@ def parsing_speed_table(folder: Path) -> str:
     return "\n".join(rows)
 
 
-PARTS = {
+PARTS: dict[str, Callable[[Path], str]] = {
     "results": results_table,
     "trees": trees_table,
     "baselines": baselines_table,
@@ -184,6 +186,7 @@ PARTS = {
     "embedded summary": summary_table,
     "better trees": lambda folder: study_table(folder, "better-trees"),
     "temperature": temperature_table,
+    "recipes": lambda _: fields_table(),
 }
 """What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
 

@@ -11,7 +11,7 @@ from prpn.provenance import checksum
 from prpn.reproduction.experiments import Experiment, FileNeeded, Role
 from prpn.training.data import embedded_corpus
 
-COMPRESSED = ("", ".gz", ".xz")
+COMPRESSED = ("", ".gz", ".xz", ".bz2", ".zst")
 
 
 @dataclass(frozen=True)

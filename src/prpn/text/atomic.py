@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from prpn.errors import InputError
 
 
 @contextmanager
@@ -28,3 +31,26 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def output(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write to as the user named it: a device or a pipe as it is, any other `replacing` it."""
+    try:
+        with _straight(path) or replacing(path.resolve()) as file:
+            yield file
+    except BrokenPipeError:  # nobody reads it any more
+        raise
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written ({error.strerror})", "give --out another name") from None
+
+
+def _straight(path: Path) -> BinaryIO | None:
+    """The file, opened, if its name must stay what it is: a renamed file would take the place of /dev/null."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISREG(mode) and path.parent != Path("/dev"):
+        return None
+    return path.open("wb")  # of a folder: an error

@@ -2,14 +2,17 @@
 
     text ── lines ── tokens ── `</s>` after each line ── ids ──> <key>.ids.npy, <key>.lengths.npy, <key>.json
 
-The key is a hash of everything the ids depend on (the decompressed content, the vocabulary, the text settings), so a
-cached corpus is either the right one or not found. Text and arrays are streamed: memory does not grow with the text.
+The key is a hash of everything the ids depend on (the decompressed content, the vocabulary, the text settings), and
+the JSON file has digests of both arrays and of itself, so a cached corpus is either the right one or made anew. Text
+and arrays are streamed: memory does not grow with the text.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -23,7 +26,16 @@ from numpy.typing import NDArray
 
 from prpn.errors import InputError
 from prpn.text.atomic import replacing
-from prpn.text.cache import ArrayWriter, rereadable, writable
+from prpn.text.cache import (
+    ArrayWriter,
+    DamagedError,
+    digest_of,
+    make_way,
+    read_array,
+    read_file,
+    rereadable,
+    writable,
+)
 from prpn.text.files import Observer, place_of, read_blocks, read_pieces
 from prpn.text.lines import closed_lines, token_lengths
 from prpn.text.tokenizer import Tokenizer
@@ -32,7 +44,7 @@ from prpn.text.vocabulary import Vocabulary
 Progress = Callable[[int], object]
 """Is told how many more bytes of (decompressed) text have been read."""
 
-_FORMAT = 2
+_FORMAT = 3
 """To be raised whenever the same text and settings give other files."""
 _TOKENS_AT_ONCE = 1 << 16
 _LONGEST = np.iinfo(np.uint16).max
@@ -123,7 +135,7 @@ def encode(
     """Give the ids of these files, from the cache if it has them."""
     with rereadable(paths, cache) as files:
         checksum, key = _key(files, tokenizer, vocabulary)
-        if corpus := _load(cache, key):
+        if corpus := _load(cache, key, len(vocabulary)):
             return corpus
         place, content = ", ".join(map(place_of, paths)), hashlib.sha256()
         observe = _hashing(content, progress)
@@ -139,7 +151,7 @@ def encode(
 
         with writable(cache):
             _write(whole(), tokenizer, vocabulary, cache / key, checksum)
-    if corpus := _load(cache, key):
+    if corpus := _load(cache, key, len(vocabulary)):
         return corpus
     raise InputError(str(cache), "the cache changed while it was used", "run again, or set PRPN_CACHE")
 
@@ -172,12 +184,13 @@ def _write(
     batches: Iterable[list[str]], tokenizer: Tokenizer, vocabulary: Vocabulary, stem: Path, checksum: str
 ) -> None:
     numbers = Counter(sentences=0, unknown=0, characters=0)
-    last = vocabulary.end
+    last, files = vocabulary.end, _files(stem)
+    for path in files:
+        make_way(path)
     with ExitStack() as written:
         # Left in reverse order: the JSON file gets its name last, and only with it a corpus counts as cached.
-        summary = written.enter_context(replacing(stem.with_suffix(".json")))
-        ids_writer = ArrayWriter(written.enter_context(replacing(stem.with_suffix(".ids.npy"))), np.int32)
-        lengths_writer = ArrayWriter(written.enter_context(replacing(stem.with_suffix(".lengths.npy"))), np.uint16)
+        summary, ids_file, lengths_file = (written.enter_context(replacing(path)) for path in files)
+        ids_writer, lengths_writer = ArrayWriter(ids_file, np.int32), ArrayWriter(lengths_file, np.uint16)
         for tokens in batches:
             ids = np.array(vocabulary.encode(tokens), dtype=np.int32)
             ids_writer.append(ids)
@@ -189,10 +202,14 @@ def _write(
                 lengths_writer.append(lengths.clip(max=_LONGEST))
             last = int(ids[-1])
         numbers["sentences"] += last != vocabulary.end
-        ids_writer.finish()
-        lengths_writer.finish()
-        values = {**numbers, "checksum": checksum, "has_lengths": not tokenizer.by_character}
-        summary.write((json.dumps(values, indent=2) + "\n").encode())
+        ids_written, lengths_written = ids_writer.finish(), lengths_writer.finish()
+        values = {
+            **numbers,
+            "checksum": checksum,
+            "ids": ids_written,
+            "lengths": None if tokenizer.by_character else lengths_written,
+        }
+        summary.write((json.dumps({"digest": _digest(values), **values}, indent=2) + "\n").encode())
 
 
 def _batched(lines: Iterator[list[str]]) -> Iterator[list[str]]:
@@ -209,17 +226,33 @@ def _batched(lines: Iterator[list[str]]) -> Iterator[list[str]]:
         yield list(chain.from_iterable(waiting))
 
 
-def _load(cache: Path, key: str) -> Corpus | None:
+def _load(cache: Path, key: str, vocabulary_size: int) -> Corpus | None:
     """Find a cached corpus; none if there is none or its files are damaged."""
+    files = _files(cache / key)
+    if not os.path.lexists(files[0]):
+        return None
     try:
-        values: dict[str, Any] = json.loads((cache / f"{key}.json").read_bytes())
-        has_lengths = values.pop("has_lengths")
-        ids = _map(cache / f"{key}.ids.npy")
-        return Corpus(ids=ids, lengths=_map(cache / f"{key}.lengths.npy") if has_lengths else None, **values)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        try:
+            values: dict[str, Any] = json.loads(read_file(files[0]))
+            if values.pop("digest") != _digest(values):
+                raise DamagedError(f"{files[0].name}: other bytes than were written")
+            ids, lengths = values.pop("ids"), values.pop("lengths")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise DamagedError(f"{files[0].name}: not what was written") from None
+        return Corpus(
+            ids=read_array(files[1], ids, 0, vocabulary_size - 1),
+            lengths=read_array(files[2], lengths, 0, _LONGEST) if lengths else None,
+            **values,
+        )
+    except (DamagedError, OSError) as error:
+        logging.getLogger("prpn").warning("%s: the cached text is damaged and made anew (%s)", cache, error)
         return None
 
 
-def _map(path: Path) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(path, mmap_mode="r")
-    return array
+def _files(stem: Path) -> tuple[Path, Path, Path]:
+    """What is known of a corpus, its ids, its lengths."""
+    return stem.with_suffix(".json"), stem.with_suffix(".ids.npy"), stem.with_suffix(".lengths.npy")
+
+
+def _digest(values: dict[str, Any]) -> str:
+    return digest_of(json.dumps(values, sort_keys=True).encode()).hexdigest()

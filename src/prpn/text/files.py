@@ -1,4 +1,4 @@
-r"""Reading text in bounded memory: plain, .gz, .xz or standard input, as pieces of decoded lines.
+r"""Reading text in bounded memory: plain, compressed or standard input, as pieces of decoded lines.
 
     bytes ── decompress ── cut at "\n", or after `PIECE_BYTES` ── decode UTF-8 ──> (line number, piece, ends the line)
 
@@ -11,18 +11,17 @@ between two characters but anywhere else; `Tokenizer.stream` makes sure that it 
 from __future__ import annotations
 
 import codecs
-import gzip
+import errno
 import io
-import lzma
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby, islice
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, cast
 
 from prpn.errors import InputError
+from prpn.text.compression import Source, decompressed
 
 PIECE_BYTES = 1 << 20
 BLOCK_BYTES = 1 << 18
@@ -31,6 +30,8 @@ FIRST_LINES = 10_000
 """Enough of a text to judge something by it."""
 STANDARD_INPUT = "-"
 
+Piece = tuple[int, str, bool]
+"""The number of a line, a piece of it, and whether the piece ends it."""
 Observer = Callable[[bytes], object]
 """Is shown every block of decompressed bytes, in order: to hash, to copy or to count them."""
 
@@ -41,6 +42,18 @@ class LineError(InputError):
     def __init__(self, error: InputError, line: bytes) -> None:
         ValueError.__init__(self, str(error))
         self.legible = line.decode(errors="replace")
+
+
+class Rewritten(str):
+    """The name of a text whose lines are made anew, from the pieces of its own."""
+
+    rewrite: Callable[[Iterator[Piece]], Iterator[str]]
+
+    def __new__(cls, path: str, rewrite: Callable[[Iterator[Piece]], Iterator[str]]) -> Rewritten:
+        """Take the name and what makes the lines."""
+        name = super().__new__(cls, path)
+        name.rewrite = rewrite
+        return name
 
 
 def place_of(path: str | Path) -> str:
@@ -59,27 +72,29 @@ def refuse_standard_input_twice(paths: Iterable[str | Path]) -> None:
         raise InputError("standard input", "can be read only once", "name a file for all but one")
 
 
-def read_pieces(
-    path: str | Path, *, observe: Observer | None = None, may_be_empty: bool = False
-) -> Iterator[tuple[int, str, bool]]:
+def read_pieces(path: str | Path, *, observe: Observer | None = None, may_be_empty: bool = False) -> Iterator[Piece]:
     """(line number, piece of the line, whether the piece ends its line), line ends removed."""
-    place, number, held, line_is_open = place_of(path), 1, "", False
-    decoder = codecs.getincrementaldecoder("utf-8")()
     with _open(path, observe) as stream:
-        while block := stream.readline(PIECE_BYTES):
-            if number == 1 and not line_is_open:
-                block = _without_byte_order_mark(block, place)
-            ends_line = block.endswith(b"\n")
-            try:
-                piece = held + decoder.decode(block, final=ends_line)
-            except UnicodeDecodeError as error:
-                raise _not_utf8(f"{place}:{number}", error.object[error.start]) from None
-            if "\0" in piece:
-                raise _binary(f"{place}:{number}")
-            # A carriage return belongs to the line end if the next piece begins with the line feed.
-            held = "\r" if not ends_line and piece.endswith("\r") else ""
-            yield number, piece.removesuffix("\n").removesuffix("\r") if ends_line or held else piece, ends_line
-            number, line_is_open = number + ends_line, not ends_line
+        yield from _pieces(stream, place_of(path), may_be_empty)
+
+
+def _pieces(stream: BinaryIO, place: str, may_be_empty: bool) -> Iterator[Piece]:
+    number, held, line_is_open = 1, "", False
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    while block := stream.readline(PIECE_BYTES):
+        if number == 1 and not line_is_open:
+            block = _without_byte_order_mark(block, place)
+        ends_line = block.endswith(b"\n")
+        try:
+            piece = held + decoder.decode(block, final=ends_line)
+        except UnicodeDecodeError as error:
+            raise _not_utf8(f"{place}:{number}", error.object[error.start]) from None
+        if "\0" in piece:
+            raise _binary(f"{place}:{number}")
+        # A carriage return belongs to the line end if the next piece begins with the line feed.
+        held = "\r" if not ends_line and piece.endswith("\r") else ""
+        yield number, piece.removesuffix("\n").removesuffix("\r") if ends_line or held else piece, ends_line
+        number, line_is_open = number + ends_line, not ends_line
     if line_is_open:
         unfinished, _ = decoder.getstate()
         if unfinished:
@@ -124,7 +139,7 @@ def read_line_blocks(path: str | Path) -> Iterator[bytes | LineError]:
     """
     place, number, held = place_of(path), 1, [b""]
     with _open(path, None) as stream:
-        read = cast(_Source, stream).read1 if str(path) == STANDARD_INPUT else stream.read
+        read = cast(Source, stream).read1 if str(path) == STANDARD_INPUT else stream.read
         while block := read(BLOCK_BYTES):
             lines, end, rest = block.rpartition(b"\n")
             if end:
@@ -169,15 +184,10 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
             yield block
 
 
-class _Source(Protocol):
-    def read1(self, size: int, /) -> bytes: ...
-    def close(self) -> None: ...
-
-
 class _Tap(io.RawIOBase):
     """A source whose blocks are shown to an observer on their way; `read1` hands on a typed line at once."""
 
-    def __init__(self, source: _Source, observe: Observer | None) -> None:
+    def __init__(self, source: Source, observe: Observer | None) -> None:
         self._source, self._observe = source, observe
 
     def readable(self) -> bool:
@@ -191,13 +201,30 @@ class _Tap(io.RawIOBase):
         return len(block)
 
 
+class _Lines:
+    """Lines as a source of bytes."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines, self._rest = lines, b""
+
+    def read1(self, size: int, /) -> bytes:
+        if not self._rest:
+            self._rest = b"".join(f"{line}\n".encode() for line in islice(self._lines, 1))
+        block, self._rest = self._rest[:size], self._rest[size:]
+        return block
+
+
 @contextmanager
 def _open(path: str | Path, observe: Observer | None) -> Iterator[BinaryIO]:
     place = place_of(path)
     try:
         source = _source(path)
         try:
-            with io.BufferedReader(_Tap(source, observe), PIECE_BYTES) as stream:
+            text = decompressed(source, place)
+            if isinstance(path, Rewritten):
+                own = io.BufferedReader(_Tap(text, None), PIECE_BYTES)
+                text = _Lines(path.rewrite(_pieces(own, place, may_be_empty=True)))
+            with io.BufferedReader(_Tap(text, observe), PIECE_BYTES) as stream:
                 yield stream
         finally:
             if str(path) != STANDARD_INPUT:
@@ -208,21 +235,14 @@ def _open(path: str | Path, observe: Observer | None) -> Iterator[BinaryIO]:
         raise InputError(place, "this is a folder", "name the files in it") from None
     except PermissionError:
         raise InputError(place, "no permission to read it", "change its permissions, e.g. chmod u+r") from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError) as error:
-        remedy = "copy the file again, or rename it if it is not compressed"
-        raise InputError(place, f"broken {Path(path).suffix} file ({error})", remedy) from None
     except OSError as error:
+        if str(path) == STANDARD_INPUT and error.errno == errno.EBADF:
+            raise InputError(place, "is closed", "give a text through a pipe, or name a file") from None
         raise InputError(place, f"cannot be read ({error.strerror or error})") from None
 
 
-def _source(path: str | Path) -> _Source:
-    if str(path) == STANDARD_INPUT:
-        return cast(_Source, sys.stdin.buffer)
-    if Path(path).suffix == ".gz":
-        return gzip.open(path, "rb")
-    if Path(path).suffix == ".xz":
-        return lzma.open(path, "rb")
-    return Path(path).open("rb")
+def _source(path: str | Path) -> io.BufferedReader:
+    return cast(io.BufferedReader, sys.stdin.buffer if str(path) == STANDARD_INPUT else Path(path).open("rb"))
 
 
 def _without_byte_order_mark(first: bytes, place: str) -> bytes:
@@ -232,7 +252,7 @@ def _without_byte_order_mark(first: bytes, place: str) -> bytes:
 
 
 def _binary(place: str) -> InputError:
-    return InputError(place, "not text (it holds a NUL byte)", "give plain text, .gz or .xz")
+    return InputError(place, "not text (it holds a NUL byte)", "give plain text, compressed or not")
 
 
 def _not_utf8(place: str, byte: int) -> InputError:

@@ -39,6 +39,13 @@ def refuse_used(folder: Path, resume: bool) -> None:
         raise InputError(str(folder), "holds files that are not a run's", "choose another --out")
 
 
+def require_whole(folder: Path) -> None:
+    """Notice that files were taken away while the run went on."""
+    for name in (CONFIG, "vocabulary.json", WEIGHTS):
+        if not (folder / name).is_file():
+            raise InputError(str(folder / name), "was removed while the run went on", "begin again")
+
+
 @contextmanager
 def writable(folder: Path) -> Iterator[None]:
     """Report a failure to write there as one."""

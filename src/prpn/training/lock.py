@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -28,22 +28,51 @@ def refuse_running(folder: Path) -> None:
 
 
 @contextmanager
-def only_run(folder: Path) -> Iterator[None]:
-    """Keep other runs out of the folder until the block, or the process, ends; do nothing where there are no locks."""
-    if fcntl is None:
-        yield
+def only_run(folder: Path) -> Iterator[Callable[[], None]]:
+    """Keep other runs out of the folder until the block, or the process, ends, where there are locks.
+
+    Gives a function that refuses to go on once the folder is not there any more, or is another one.
+    """
+    with _held(folder) as require_here:
+        if fcntl is None:
+            yield require_here
+            return
+        path = folder / LOCK
+        file = _taken(path)
+        if file is None:
+            raise InputError(str(folder), "another run is writing here", "wait for its end, or choose another --out")
+        with file:
+            try:
+                yield require_here
+            finally:
+                if _is_at(path, file):  # else it is another run's
+                    path.unlink(missing_ok=True)
+                    with suppress(OSError):  # it is not empty
+                        path.parent.rmdir()
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[Callable[[], None]]:
+    """Keep the folder open, so that no other can be taken for it."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # not on every system
+        yield lambda: None
         return
-    path = folder / LOCK
-    file = _taken(path)
-    if file is None:
-        raise InputError(str(folder), "another run is writing here", "wait for its end, or choose another --out")
-    with file:
+
+    def require_here() -> None:
         try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-            with suppress(OSError):  # it is not empty
-                path.parent.rmdir()
+            here = os.path.samestat(os.fstat(descriptor), folder.stat())
+        except OSError:
+            here = False
+        if not here:
+            cause = "was removed, renamed or replaced while a run wrote into it"
+            raise InputError(str(folder), cause, "what was not saved elsewhere is lost: begin again")
+
+    try:
+        yield require_here
+    finally:
+        os.close(descriptor)
 
 
 def _taken(path: Path) -> IO[bytes] | None:
@@ -74,5 +103,5 @@ def _is_at(path: Path, file: IO[bytes]) -> bool:
     """Whether the file still has its name: the run that had it before takes it away."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
+    except OSError:
         return False

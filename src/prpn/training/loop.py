@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,8 @@ class Trainer:
         self.batches_an_epoch = len(training_batches(self.config, data, 0))
         self.metrics = Metrics(folder)
         self.watch = watch
+        self.before_writing: Callable[[], object] = lambda: None
+        """May raise, so that nothing is written to where it does not belong."""
 
     @property
     def checkpoint(self) -> Path:
@@ -94,6 +96,7 @@ class Trainer:
                         )
         if not math.isfinite(self.position.best_loss):
             raise PrpnError(self._diverged(self.position.step))
+        self.before_writing()
         weights, _ = read_tensors(self.best_weights)
         load_weights(self.network, weights, str(self.best_weights))
         self.network.eval()
@@ -164,6 +167,7 @@ class Trainer:
                 self.network, self.data.validation, self.data.vocabulary, self.config, columns=ESTIMATE_COLUMNS
             )
             better = estimate.loss < position.best_loss
+            self.before_writing()
             if better:
                 write_tensors(self.best_weights, weights_of(self.network))
             trees = self.watch(self.network, self.data.vocabulary) if self.watch is not None else {}
@@ -201,6 +205,7 @@ class Trainer:
 
     def save(self) -> None:
         """Write the checkpoint."""
+        self.before_writing()
         tensors = {f"network.{name}": tensor for name, tensor in weights_of(self.network).items()}
         tensors |= optimizer_tensors(self.optimizer)
         tensors |= self.average.tensors() if self.average is not None else {}

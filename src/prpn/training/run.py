@@ -22,13 +22,15 @@ from prpn.models.folder import model_folder
 from prpn.parsing.parser import Parser, standard_deviation
 from prpn.provenance import commit
 from prpn.report.progress import counting
+from prpn.text import fitness
 from prpn.text.files import refuse_standard_input_twice
+from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import arrays_of, load_weights, read_tensors, weights_of, write_tensors
 from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
-from prpn.training.folder import MADE_AT_THE_END, make_folder, refuse_used, writable
+from prpn.training.folder import MADE_AT_THE_END, make_folder, refuse_used, require_whole, writable
 from prpn.training.lock import only_run, refuse_running
 from prpn.training.loop import Trainer
 from prpn.training.process import in_own_thread, random_numbers_apart
@@ -91,6 +93,8 @@ def _trained(
     vocabulary = _vocabulary_of(start, recipe) if start else None
     refuse_standard_input_twice([*texts, validation or "", *treebanks])
     watch = TreebankWatch(treebanks, recipe) if treebanks else None  # before the text, which may be long
+    for text in (*texts, *([] if validation is None else [validation])):
+        fitness.warn(text, Tokenizer(recipe.text, tokenized), vocabulary)
     size = sum(map(_size_of_file, texts))
     with counting("reading text", None if not size else 2 * size, quiet) as progress:
         data = prepare(
@@ -105,12 +109,14 @@ def _trained(
     in_characters = recipe.text.tokenizer == "characters"
     display = Display(trainer.total_steps, in_characters, quiet)
     make_folder(folder)
-    with writable(folder), only_run(folder):
+    with writable(folder), only_run(folder) as require_here:
+        trainer.before_writing = require_here
         refuse_used(folder, resume)  # again: another run may have been here while the text was read
         _learn(trainer, display, resume, stop)
         position = trainer.position
         with counting("scoring the held-out text", len(data.validation.ids), quiet) as progress:
             final = score(network, data.validation, data.vocabulary, recipe.training, progress=progress)
+        require_here()
         if isinstance(network.parsing, ParsingNetwork):
             network.parsing.distance_scale.fill_(_scale_of_distances(network, recipe, data))
             write_tensors(trainer.best_weights, weights_of(network))
@@ -127,6 +133,8 @@ def _trained(
         }
         write_record(folder, recipe, data, final, outcome)
         write_card(folder, recipe, data, final, outcome)
+        require_whole(folder)
+        require_here()
     display.say(
         f"{position.step:,} steps in {duration(position.seconds)}, "
         f"{position.tokens / max(position.seconds, 1e-9):,.0f} tokens/s, peak memory {peak_memory_gib():.2f} GiB"

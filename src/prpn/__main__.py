@@ -1,4 +1,4 @@
-"""`python -m prpn.cli`."""
+"""`python -m prpn`."""
 
 from prpn.cli import main
 
