@@ -224,7 +224,7 @@ def test_overrides_apply_in_order_and_together() -> None:
         ("hidden=4", ("--set hidden=4", r"section\.key=value")),
         ("model.=4", ("--set model.=4", r"section\.key=value")),
         ("", (r"section\.key=value",)),
-        ("modle.hidden=4", ("--set modle.hidden=4", "unknown section", r"did you mean model\?")),
+        ("modle.hidden=4", ("modle.hidden", "unknown section", r"did you mean model\?")),
         (".hidden=4", ("unknown section", "known: text, model, training")),
         ("name.hidden=4", ("unknown section", "known: text, model, training")),
         ("model.hiden=4", (r"model\.hiden", r"did you mean hidden\?")),

@@ -12,13 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from prpn.api.batch import BatchParser, Spans
     from prpn.api.evaluation import evaluate
+    from prpn.api.files import FileCounts
     from prpn.api.model import Model, load
+    from prpn.api.training import train
     from prpn.config import ModelConfig, Recipe, TextConfig, TrainingConfig, load_recipe, recipe_names
     from prpn.errors import ConfigError, InputError, PrpnError
     from prpn.model import PRPN, Output, State
     from prpn.parsing.parser import Parser
-    from prpn.training.run import train
     from prpn.trees import Tree, average, build
     from prpn.trees.evaluation import Evaluation
 
@@ -37,11 +39,14 @@ _HOMES = {
     "PRPN": "model",
     "Output": "model",
     "State": "model",
-    "Model": "api.model",
+    "BatchParser": "api.batch",
+    "Spans": "api.batch",
     "evaluate": "api.evaluation",
+    "FileCounts": "api.files",
+    "Model": "api.model",
     "load": "api.model",
+    "train": "api.training",
     "Parser": "parsing.parser",
-    "train": "training.run",
     "Tree": "trees",
     "average": "trees",
     "build": "trees",
@@ -49,9 +54,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "PRPN", "ConfigError", "Evaluation", "InputError", "Model", "ModelConfig", "Output", "Parser", "PrpnError",
-    "Recipe", "State", "TextConfig", "TrainingConfig", "Tree", "average", "build", "evaluate", "load", "load_recipe",
-    "recipe_names", "train",
+    "PRPN", "BatchParser", "ConfigError", "Evaluation", "FileCounts", "InputError", "Model", "ModelConfig", "Output",
+    "Parser", "PrpnError", "Recipe", "Spans", "State", "TextConfig", "TrainingConfig", "Tree", "average", "build",
+    "evaluate", "load", "load_recipe", "recipe_names", "train",
 ]  # fmt: skip
 
 
@@ -64,4 +69,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return [*__all__, "__version__"]

@@ -287,13 +287,21 @@ class Recipe:
 
     def override(self, assignments: Sequence[str]) -> Recipe:
         """Apply `section.key=value` overrides, in order."""
-        values: dict[str, Any] = self.to_json()
+        settings: dict[str, Any] = {}
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
-            section, _, key = path.strip().partition(".")
-            _require(bool(equals and key), f"--set {assignment}: write section.key=value, such as training.epochs=5")
-            _require(section in SECTIONS, f"--set {assignment}: unknown section{_nearest(section, SECTIONS)}")
-            values[section] = {**values[section], key: _value_of(text.strip())}
+            form = "write section.key=value, such as training.epochs=5"
+            _require(bool(equals and "." in path), f"--set {assignment}: {form}")
+            settings[path.strip()] = _value_of(text.strip())
+        return self.with_settings(settings)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Recipe:
+        """The recipe with other values for some fields, such as `{"training.epochs": 5}`."""
+        values: dict[str, Any] = self.to_json()
+        for path, value in settings.items():
+            section, _, key = str(path).partition(".")
+            _require(section in SECTIONS, f"{path}: unknown section{_nearest(section, SECTIONS)}")
+            values[section] = {**values[section], key: value}
         return recipe_from(values, self.name)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from importlib import resources
+from os import PathLike
 from pathlib import Path
 
 from prpn.errors import InputError
@@ -24,6 +25,8 @@ def model_folder(model: str | Path | None = None) -> Path:
     """Where a model is; a folder of the user's comes before a model of the same name here, if it is named."""
     if model is None:
         return _home() / DEFAULT
+    if not isinstance(model, str | PathLike):
+        raise InputError("model", f"is of type {type(model).__name__}", "give a folder, or the name of a model")
     folder = Path(model)
     try:
         if (folder / CONFIG).is_file():

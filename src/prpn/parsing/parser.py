@@ -28,7 +28,7 @@ from prpn.parsing.folded import Array, Folded, native_in_use
 from prpn.parsing.words import Sentence, Sentences, WordReader
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
-from prpn.trees.from_distances import LEANING, spans_of_many
+from prpn.trees.from_distances import LEANING, require_builder, spans_of_many
 from prpn.trees.lines import Trees
 from prpn.trees.tree import Tree
 
@@ -65,6 +65,7 @@ class Parser:
     ) -> None:
         self.recipe, self.vocabulary, self.place = recipe, vocabulary, place or recipe.name
         self.tokenizer = Tokenizer(recipe.text)
+        self.threads: int | None = None
         if not recipe.model.parsing:
             raise InputError(self.place, "has no parsing network", "use a model with model.parsing = true")
         require_agreement(weights, len(vocabulary), lookahead, None, self.place)
@@ -93,6 +94,12 @@ class Parser:
         """The same network with another builder of its own."""
         other = copy(self)
         other.recipe = replace(self.recipe, model=replace(self.recipe.model, builder=builder))
+        return other
+
+    def with_threads(self, threads: int | None) -> Parser:
+        """The same parser, which uses so many threads at once; as many as there are processors without a number."""
+        other = copy(self)
+        other.threads = threads
         return other
 
     def require_words(self) -> None:
@@ -137,9 +144,10 @@ class Parser:
             raise InputError(self.place, f"{builder} needs the spread of distances, which was not measured", remedy)
         return (scores.astype(np.float32) / np.float32(self.scale)).astype(scores.dtype)
 
-    def activated(self, scores: Scores) -> Scores:
+    def activated(self, scores: NDArray[Number]) -> NDArray[Number]:
         """The distances themselves: what the gates compare."""
-        return (1 + np.tanh(scores / 2)) / 2 if self.recipe.model.flavour == "released" else np.maximum(scores, 0)
+        found = (1 + np.tanh(scores / 2)) / 2 if self.recipe.model.flavour == "released" else np.maximum(scores, 0)
+        return found.astype(scores.dtype, copy=False)
 
     def saturated(self, scores: Scores) -> NDArray[np.bool_]:
         """Where the activation is flat, so that the gates cannot tell distances apart."""
@@ -154,8 +162,17 @@ class Parser:
         """Some sentences with their trees, as flat arrays, and the distances of all words before their activation."""
         read, chosen = self.reader(tokenized).read(sentences), builder or self.builder
         scores = self._scored(read)
-        spans = native.spans if native_in_use() else spans_of_many
-        return Trees(read.words, read.ends, *spans(self.in_units(scores, chosen), read.ends, chosen)), scores
+        return Trees(read.words, read.ends, *self.spans(scores, read.ends, chosen)), scores
+
+    def spans(
+        self, scores: Array, ends: NDArray[np.int64], builder: Builder
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+        """The constituents that scores imply, as `trees.from_distances.spans_of_many` gives them."""
+        require_builder(builder)
+        units = self.in_units(scores, builder)
+        return (
+            native.spans(units, ends, builder, self.threads) if native_in_use() else spans_of_many(units, ends, builder)
+        )
 
     def offsets(self, sentence: Sentence, tokenized: bool = False) -> list[tuple[int, int]]:
         """Where each word begins and ends in a sentence, in characters; words of a list stand a space apart."""
@@ -180,7 +197,7 @@ class Parser:
             raise InputError(self.place, cause, "its weights are too large: did its training diverge?")
 
     def _scored(self, read: Sentences) -> Array:
-        scores = self.network.scores(read.ids, read.ends)
+        scores = self.network.scores(read.ids, read.ends, self.threads)
         self.require_finite(scores, read.words)
         return scores
 

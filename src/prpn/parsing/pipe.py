@@ -44,16 +44,18 @@ def lines_of(
     write, done = writer(parser, form, chosen, tokenized), 0
     for block in in_blocks(sentences):
         if all(type(sentence) is str for sentence in block) and not parser.tokenizer.by_character:
-            text = b"".join(bytes(piece) for piece in write(_as_text(cast(list[str], block), done)))
+            text = b"".join(bytes(piece) for piece in write(as_text(cast(list[str], block), done)))
             yield from text.decode().split("\n")[:-1]
         else:
             yield from as_lines(parser, block, form, chosen, tokenized)
         done += len(block)
 
 
-def _as_text(block: list[str], first: int) -> bytes:
-    """A line each: a line end within a sentence is white space like any other."""
+def as_text(block: list[str], first: int = 0) -> bytes:
+    """A line each, the first of them numbered so: a line end within a sentence is white space like any other."""
     text = "\n".join(block)
+    if not block:
+        return b""
     if text.count("\n") >= len(block):
         text = "\n".join(sentence.replace("\n", " ") for sentence in block)
     try:

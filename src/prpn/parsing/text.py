@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from prpn.config import Builder
-from prpn.errors import InputError
-from prpn.kernels.parsing import Format, TextWithTrees
+from prpn.errors import ConfigError, InputError
+from prpn.kernels.parsing import FORMATS, Format, TextWithTrees
 from prpn.parsing.folded import native_in_use
 from prpn.parsing.parser import Parser
 from prpn.parsing.words import Sentence
 from prpn.text.files import read_line_blocks
+from prpn.trees.from_distances import require_builder
 from prpn.trees.lines import as_json
 
 Written = Iterable[bytes | memoryview]
@@ -41,13 +42,17 @@ def parse_text(
 
 def writer(parser: Parser, form: Format, builder: Builder, tokenized: bool) -> Writer:
     """The fastest writer that can be used."""
+    if form not in FORMATS:
+        raise ConfigError(f"no format is called '{form}': choose {', '.join(FORMATS)}")
+    require_builder(builder)
     native = native_in_use() and not parser.tokenizer.by_character
     return (_native_writer if native else _writer)(parser, form, builder, tokenized)
 
 
-def _native_writer(parser: Parser, form: Format, builder: Builder, tokenized: bool) -> Writer:
+def native_text(parser: Parser, form: Format | None, tokenized: bool) -> TextWithTrees:
+    """What the core needs to read a text for this parser, and to write its trees in a form."""
     tokenizer, vocabulary = parser.tokenizer_for(tokenized), parser.vocabulary
-    text = TextWithTrees(
+    return TextWithTrees(
         form,
         tokenizer.pieces_of_chunk,
         lambda words: vocabulary.encode(map(tokenizer.normalize, words)),
@@ -55,10 +60,15 @@ def _native_writer(parser: Parser, form: Format, builder: Builder, tokenized: bo
         tokenizer.exceptions,
         lowercase=tokenizer.config.lowercase,
         unknown=-1 if vocabulary.has_classes else vocabulary.unknown,
+        workers=parser.threads,
     )
 
+
+def _native_writer(parser: Parser, form: Format, builder: Builder, tokenized: bool) -> Writer:
+    text = native_text(parser, form, tokenized)
+
     def write(block: bytes) -> Written:
-        scores = parser.network.scores(*text.read(block))
+        scores = parser.network.scores(*text.read(block), parser.threads)
         if not np.isfinite(scores).all():
             parser.parse_block(block.decode().split("\n"), builder, tokenized=tokenized)  # says at which word
         distances = parser.activated(scores.astype(np.float64)) if form == "jsonl" else None

@@ -73,7 +73,9 @@ def checked(sentence: object, place: str = "the sentence") -> Sentence:
     for word in sentence:
         if not isinstance(word, str):
             raise InputError(place, f"holds {_kind(word)} among its words", "give strings")
-        if not word or (len(word) > 1 and _SPACE.search(word)):  # among characters a space is one of them
+        if not word:
+            raise InputError(place, "has an empty word", "leave it out")
+        if len(word) > 1 and _SPACE.search(word):  # among characters a space is one of them
             shown = word if len(word) <= 40 else f"{word[:40]}…"
             cause = f"has the word {shown!r}, but a list holds the words of one sentence"
             raise InputError(place, cause, "for several sentences use pipe, with a list of strings")

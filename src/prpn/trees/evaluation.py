@@ -51,7 +51,7 @@ class Seeds:
     best: float
 
 
-@dataclass
+@dataclass(repr=False)
 class Evaluation:
     """All figures of one evaluation."""
 
@@ -74,6 +74,18 @@ class Evaluation:
     agreement: dict[str, float] = field(default_factory=dict)
     """How far each model agrees with the others."""
     diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """F1 of each system by each protocol, a line a system."""
+        counted = len(self.treebank.counted())
+        protocols = [*next(iter(self.systems.values()), {})]
+        width = max([len("F1"), *map(len, self.systems)])
+        lines = [f"<Evaluation of {self.treebank.name}: {counted:,} sentences, builder {self.builder}"]
+        lines.append("  ".join([f"{'F1':{width}}", *protocols]))
+        for name, found in self.systems.items():
+            cells = [f"{found[protocol].f1:{len(protocol)}.1f}" for protocol in protocols]
+            lines.append("  ".join([f"{name:{width}}", *cells]))
+        return "\n  ".join(lines) + ">"
 
     def to_json(self) -> dict[str, Any]:
         """The evaluation as JSON-ready values, by the names that scripts read."""

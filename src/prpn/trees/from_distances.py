@@ -68,11 +68,16 @@ Distances = Sequence[float] | NDArray[np.floating]
 def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
     """Build the tree that `distances`, one for the gap before each word, give to `words`."""
     values = np.array(as_numbers(words, distances))
-    if builder not in get_args(Builder):
-        raise ConfigError(f"no builder is called '{builder}': choose {', '.join(get_args(Builder))}")
+    require_builder(builder)
     if builder in LEANING and not np.isfinite(values).all():
         raise InputError("distances", "not all are finite", f"{builder} adds them: build with paper or unbiased")
     return split_at(words, gap_scores(values, builder))
+
+
+def require_builder(name: str) -> None:
+    """Refuse what is no builder's name."""
+    if name not in get_args(Builder):
+        raise ConfigError(f"no builder is called '{name}': choose {', '.join(get_args(Builder))}")
 
 
 def gap_scores(distances: NDArray[np.floating], builder: Builder) -> NDArray[np.floating]:

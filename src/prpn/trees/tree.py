@@ -13,6 +13,7 @@ hundred thousand words that branches to one side only is a tree like any other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,15 @@ from prpn.trees.families import depths_of
 
 if TYPE_CHECKING:
     import nltk
+
+
+DRAWN_WORDS, SHOWN_CHARACTERS = 200, 400
+"""What a notebook draws, and what a prompt shows, at most."""
+
+
+def shortened(text: str) -> str:
+    """A text as a prompt shows it."""
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -83,6 +93,32 @@ class Tree:
         parts.sort(key=lambda part: (part.start, -part.end))  # which is stable: what stood outside stays there
         return " ".join(bracketed(self.words, parts)) or "()"
 
+    @property
+    def label(self) -> str | None:
+        """The label of the outermost bracket, if it has one."""
+        return self.constituents[0].label if self.constituents else None
+
+    @property
+    def children(self) -> tuple[Tree | str, ...]:
+        """What the outermost bracket holds, from left to right: trees, and words that stand there by themselves.
+
+        `(the (old man))` has the children `the` and `(old man)`. To iterate over a tree is to iterate over these.
+        """
+        found: list[Tree | str] = []
+        word, i = 0, 1
+        while word < len(self.words):
+            if i < len(self.constituents) and self.constituents[i].start == word:
+                first, end = i, self.constituents[i].end
+                while i < len(self.constituents) and self.constituents[i].start < end:
+                    i += 1
+                inner = tuple(Constituent(s - word, e - word, label) for s, e, label in self.constituents[first:i])
+                found.append(Tree.of_sound_parts(self.words[word:end], inner))
+                word = end
+            else:
+                found.append(self.words[word])
+                word += 1
+        return tuple(found)
+
     def spans(self) -> list[tuple[int, int]]:
         """List the half-open spans of all constituents of two or more words, the sentence included, in pre-order."""
         return [(start, end) for start, end, _ in self.constituents if end - start > 1]
@@ -118,7 +154,15 @@ class Tree:
         return to_nltk(self)
 
     def __len__(self) -> int:
+        """Count the words."""
         return len(self.words)
 
+    def __iter__(self) -> Iterator[Tree | str]:
+        return iter(self.children)
+
     def __repr__(self) -> str:
-        return f"<Tree {self.brackets()}>"
+        return f"<Tree {shortened(self.brackets())}>"
+
+    def _repr_svg_(self) -> str | None:
+        """How a notebook shows it; one that would fill the page many times over is shown as text."""
+        return self.svg() if len(self.words) <= DRAWN_WORDS else None
