@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from prpn.api.batch import BatchParser, Spans
     from prpn.api.evaluation import evaluate
-    from prpn.api.files import FileCounts
     from prpn.api.model import Model, load
     from prpn.api.training import train
     from prpn.config import ModelConfig, Recipe, TextConfig, TrainingConfig, load_recipe, recipe_names
     from prpn.errors import ConfigError, InputError, PrpnError
     from prpn.model import PRPN, Output, State
     from prpn.parsing.parser import Parser
+    from prpn.parsing.text import FileCounts
     from prpn.trees import Tree, average, build
     from prpn.trees.evaluation import Evaluation
 
@@ -42,7 +42,7 @@ _HOMES = {
     "BatchParser": "api.batch",
     "Spans": "api.batch",
     "evaluate": "api.evaluation",
-    "FileCounts": "api.files",
+    "FileCounts": "parsing.text",
     "Model": "api.model",
     "load": "api.model",
     "train": "api.training",

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from prpn.api.files import FileCounts, parse_file
 from prpn.config import Builder, Recipe, read_saved_recipe, save_recipe
 from prpn.errors import ConfigError, InputError
 from prpn.locks import lock_across_forks
@@ -35,7 +34,9 @@ from prpn.models.folder import model_folder
 from prpn.models.weights import Array, read_arrays, write_arrays
 from prpn.parsing.parser import Parser
 from prpn.parsing.pipe import checked_all, lines_of, trees_of
+from prpn.parsing.text import FileCounts, parse_into
 from prpn.parsing.words import Sentence, checked
+from prpn.text.atomic import output
 from prpn.text.files import place_of, read_pieces
 from prpn.text.lines import Pieces, numbered_lines, pieces_of
 from prpn.text.tokenizer import Tokenizer
@@ -226,10 +227,14 @@ class Model:
             progress: Is told how many more lines are done.
 
         Returns:
-            How many lines there were, and which of them were not text.
+            How many lines there were, how many of them were not text, and what is wrong with the first of these.
 
         """
-        return parse_file(self.parser, path, out, form, builder, tokenized=tokenized, strict=strict, progress=progress)
+        with output(Path(out)) as file:
+            return parse_into(
+                file.writelines, self.parser, str(path), form, builder,
+                tokenized=tokenized, strict=strict, progress=progress or (lambda _: None),
+            )  # fmt: skip
 
     def perplexity(self, text: str) -> float:
         """Perplexity of a text, one sentence a line."""

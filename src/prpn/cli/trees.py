@@ -78,17 +78,24 @@ def parse(
     language: Language = None,
     builder: SomeBuilder = None,
     format_: Annotated[
-        Literal["brackets", "jsonl", "spans"], typer.Option("--format", help="How trees are written.")
+        Literal["brackets", "labelled", "jsonl", "spans"], typer.Option("--format", help="How trees are written.")
     ] = "brackets",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write there, once all is done, instead of standard output.")
     ] = None,
+    ids: Annotated[
+        bool, typer.Option("--ids", help="Each line begins with an id and a tab; so does its tree (jsonl: `id`).")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first line that is not text.")] = False,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Threads to use (default: one a processor).")
+    ] = None,
 ) -> None:
     """Give every line of a text its tree: one sentence a line in, one tree a line out, in order.
 
     - brackets: `(the (old man))`
-    - jsonl: an object with words, tree, spans and distances
+    - labelled: `(X (W the) (X (W old) (W man)))`, for readers that take what follows a bracket for a label, as nltk's
+    - jsonl: an object with words, tree, spans, distances, and offsets, where each word begins and ends in its line
     - spans: `0-3 1-3`, the constituents of two or more words, ends not included
 
     An empty line stays empty. A line that is not text is reported, its place stays empty too, and the exit status is 1
@@ -97,37 +104,29 @@ def parse(
     Example: `echo "the old man sat on the bench" | prpn parse`
     """
     from prpn.parsing.parser import Parser
-    from prpn.parsing.text import parse_text
+    from prpn.parsing.text import parse_into
     from prpn.report.progress import counting
     from prpn.text import fitness
     from prpn.text.atomic import output
     from prpn.text.files import place_of
 
     _refuse_a_sentence(file)
-    text, parser, read, bad = reader_of(sentences, language)(file), Parser.load(model), 0, 0
+    text, parser = reader_of(sentences, language)(file), Parser.load(model).with_threads(threads)
     fitness.warn(text, parser.tokenizer_for(tokenized), parser.vocabulary)
     with (
         counting(f"parsing {place_of(file)}", None, quiet=out is None and sys.stdout.isatty()) as progress,
         nullcontext() if out is None or str(out) == STANDARD_INPUT else output(out) as written,
     ):
-        for count, lines, error in parse_text(parser, text, format_, builder, tokenized=tokenized):
-            if error:
-                if strict:
-                    raise error
-                bad += 1
-                if bad <= SHOWN_ERRORS:
-                    tell(error)
-            if written is None:
-                write_bytes(lines)
-            else:
-                written.writelines(lines)
-            read += count
-            progress(count)
-    if not read:
+        write = write_bytes if written is None else written.writelines
+        counts = parse_into(
+            write, parser, text, format_, builder,
+            tokenized=tokenized, ids=ids, strict=strict, progress=progress, told=tell,
+        )  # fmt: skip
+    if not counts.lines:
         tell(f"{place_of(file)}: the input is empty, and so is the output")
-    if bad:
-        how = "lines are not text; their trees are empty" if bad > 1 else "lines is not text; its tree is empty"
-        tell(f"{bad:,} of {read:,} {how}")
+    if counts.bad:
+        how = "lines are not text; their trees are empty" if counts.bad > 1 else "lines is not text; its tree is empty"
+        tell(f"{counts.bad:,} of {counts.lines:,} {how}")
         raise typer.Exit(1)
 
 

@@ -8,7 +8,9 @@ in use, and for models of characters.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from prpn.kernels.parsing import FORMATS, Format, TextWithTrees
 from prpn.parsing.folded import native_in_use
 from prpn.parsing.parser import Parser
 from prpn.parsing.words import Sentence
-from prpn.text.files import read_line_blocks
+from prpn.text.files import place_of, read_line_blocks
 from prpn.trees.from_distances import require_builder
 from prpn.trees.lines import as_json
 
@@ -27,11 +29,64 @@ Writer = Callable[[bytes], Written]
 """Takes some lines of text and gives as many lines, which are good until it is used again."""
 
 
+SHOWN_ERRORS = 10
+"""Lines that are not text are named one by one up to here, then counted."""
+
+
+@dataclass
+class FileCounts:
+    """How many lines a text had, how many of them are not text, and what is wrong with the first of these."""
+
+    lines: int = 0
+    bad: int = 0
+    errors: list[InputError] = field(default_factory=list)
+
+
+def parse_into(
+    write: Callable[[Written], object],
+    parser: Parser,
+    path: str,
+    form: Format,
+    builder: Builder | None = None,
+    *,
+    tokenized: bool = False,
+    ids: bool = False,
+    strict: bool = False,
+    progress: Callable[[int], object] = lambda _: None,
+    told: Callable[[InputError], object] = lambda _: None,
+) -> FileCounts:
+    """Parse a text and hand on its trees, in order, in bounded memory.
+
+    The first lines that are not text are `told`; if `strict`, the first of them ends the job.
+    """
+    counts = FileCounts()
+    for lines, trees, error in parse_text(parser, path, form, builder, tokenized=tokenized, ids=ids):
+        if error is not None:
+            if strict:
+                raise error
+            counts.bad += 1
+            if counts.bad <= SHOWN_ERRORS:
+                counts.errors.append(error)
+                told(error)
+        write(trees)
+        counts.lines += lines
+        progress(lines)
+    return counts
+
+
 def parse_text(
-    parser: Parser, path: str, form: Format, builder: Builder | None = None, *, tokenized: bool = False
+    parser: Parser,
+    path: str,
+    form: Format,
+    builder: Builder | None = None,
+    *,
+    tokenized: bool = False,
+    ids: bool = False,
 ) -> Iterator[tuple[int, Written, InputError | None]]:
     """(number of lines, the trees in their places, the error if it is a line that is not text), in order."""
     write = writer(parser, form, builder or parser.builder, tokenized)
+    if ids:
+        write = _with_ids(write, form, place_of(path))
     for block in read_line_blocks(path):
         if isinstance(block, bytes):
             yield block.count(b"\n"), write(block), None
@@ -47,6 +102,25 @@ def writer(parser: Parser, form: Format, builder: Builder, tokenized: bool) -> W
     require_builder(builder)
     native = native_in_use() and not parser.tokenizer.by_character
     return (_native_writer if native else _writer)(parser, form, builder, tokenized)
+
+
+def _with_ids(write: Writer, form: Format, place: str) -> Writer:
+    """Lines begin with an id and a tab, and so do their trees; an object has it as `id`."""
+
+    def written(block: bytes) -> Written:
+        lines = [line.partition(b"\t") for line in block.removesuffix(b"\n").split(b"\n")]
+        if without := next((line for line, tab, _ in lines if not tab), None):
+            shown = without.decode()[:40]
+            raise InputError(place, f"the line {shown!r} has no tab", "with --ids a line is an id, a tab, a sentence")
+        text = b"".join(b"%b\n" % sentence for _, _, sentence in lines)
+        trees = b"".join(map(bytes, write(text))).split(b"\n")
+        for (own, _, _), tree in zip(lines, trees, strict=False):
+            if form == "jsonl":
+                yield b'{"id": %b, %b\n' % (json.dumps(own.decode(), ensure_ascii=False).encode(), tree[1:])
+            else:
+                yield b"%b\t%b\n" % (own, tree)
+
+    return written
 
 
 def native_text(parser: Parser, form: Format | None, tokenized: bool) -> TextWithTrees:
