@@ -92,7 +92,8 @@ def parse(
     - spans: `0-3 1-3`, the constituents of two or more words, ends not included
 
     An empty line stays empty. A line that is not text is reported, its place stays empty too, and the exit status is 1
-    in the end. Memory does not grow with the text. With --sentences there is a tree for each sentence found instead.
+    in the end. Memory does not grow with the text. With --sentences there is a tree for each sentence found
+    instead, and a line that is not text ends it.
 
     Example: `echo "the old man sat on the bench" | prpn parse`
     """
