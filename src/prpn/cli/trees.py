@@ -106,10 +106,11 @@ def parse(
 
     _refuse_a_sentence(file)
     text, parser, read, bad = reader_of(sentences, language)(file), Parser.load(model), 0, 0
+    out = None if str(out) == STANDARD_INPUT else out
     fitness.warn(text, parser.tokenizer_for(tokenized), parser.vocabulary)
     with (
         counting(f"parsing {place_of(file)}", None, quiet=out is None and sys.stdout.isatty()) as progress,
-        nullcontext() if out is None or str(out) == STANDARD_INPUT else output(out) as written,
+        nullcontext() if out is None else output(out) as written,
     ):
         for count, lines, error in parse_text(parser, text, format_, builder, tokenized=tokenized):
             if error:
