@@ -36,7 +36,10 @@ prpn.Tree, prpn.build
 assert "torch" not in sys.modules, "trees brought torch"
 
 from prpn.cli import main
-for words in (["--help"], ["--version"], ["train", "--help"], ["perplexity", "--help"], ["nonsense"], []):
+for words in (
+    ["--help"], ["--version"], ["train", "--help"], ["perplexity", "--help"], ["nonsense"], [], ["recipe"],
+    ["recipe", "quick-word"], ["parse", prpn.__file__], ["parse", prpn.__file__, "--sentences", "--format", "jsonl"],
+):
     sys.argv = ["prpn", *words]
     try:
         main()

@@ -95,6 +95,8 @@ def test_a_line_that_is_no_text_keeps_its_place(tmp_path: Path) -> None:
 def test_unusable_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"none\.txt: no such file; check the name"):
         list(read_pieces(tmp_path / "none.txt"))
+    with pytest.raises(InputError, match='"": a file without a name; give a name'):
+        list(read_pieces(""))
     with pytest.raises(InputError, match="this is a folder; name the files in it"):
         list(read_pieces(tmp_path))
     with pytest.raises(InputError, match="cannot be read"):

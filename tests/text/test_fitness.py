@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import logging
 import os
@@ -168,6 +169,10 @@ def test_standard_input_is_only_looked_at(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stdin))
     assert fitness.beginning("-").startswith(GERMAN)
     assert stdin.read() == GERMAN.encode() * 100
+    for content in (gzip.compress(GERMAN.encode() * 100), GERMAN.encode() * 100 + b"\0"):
+        stdin = io.BufferedReader(io.BytesIO(content), 1 << 16)  # type: ignore[arg-type]
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stdin))
+        assert fitness.beginning("-") == ""
 
 
 def test_what_cannot_be_looked_at_is_left_to_its_reader(tmp_path: Path) -> None:

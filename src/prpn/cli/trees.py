@@ -99,7 +99,8 @@ def parse(
     - spans: `0-3 1-3`, the constituents of two or more words, ends not included
 
     An empty line stays empty. A line that is not text is reported, its place stays empty too, and the exit status is 1
-    in the end. Memory does not grow with the text. With --sentences there is a tree for each sentence found instead.
+    in the end. Memory does not grow with the text. With --sentences there is a tree for each sentence found
+    instead, and a line that is not text ends it.
 
     Example: `echo "the old man sat on the bench" | prpn parse`
     """
@@ -112,10 +113,11 @@ def parse(
 
     _refuse_a_sentence(file)
     text, parser = reader_of(sentences, language)(file), Parser.load(model).with_threads(threads)
+    out = None if str(out) == STANDARD_INPUT else out
     fitness.warn(text, parser.tokenizer_for(tokenized), parser.vocabulary)
     with (
         counting(f"parsing {place_of(file)}", None, quiet=out is None and sys.stdout.isatty()) as progress,
-        nullcontext() if out is None or str(out) == STANDARD_INPUT else output(out) as written,
+        nullcontext() if out is None else output(out) as written,
     ):
         write = write_bytes if written is None else written.writelines
         counts = parse_into(

@@ -52,11 +52,13 @@ def decompressed(source: Source, place: str) -> Source:
     begin = source.read1(BLOCK_BYTES)
     while begin and _may_become_compressed(begin) and (more := source.read1(BLOCK_BYTES)):
         begin += more
-    whole = _Begun(begin, source)
-    for kind, beginnings in _BEGINNINGS.items():
-        if begin.startswith(beginnings):
-            return _Decompressed(whole, place, kind)
-    return whole
+    whole, kind = _Begun(begin, source), kind_of(begin)
+    return whole if kind is None else _Decompressed(whole, place, kind)
+
+
+def kind_of(begin: bytes) -> str | None:
+    """How bytes that begin so are compressed."""
+    return next((kind for kind, beginnings in _BEGINNINGS.items() if begin.startswith(beginnings)), None)
 
 
 def _may_become_compressed(begin: bytes) -> bool:

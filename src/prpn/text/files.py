@@ -217,6 +217,8 @@ class _Lines:
 @contextmanager
 def _open(path: str | Path, observe: Observer | None) -> Iterator[BinaryIO]:
     place = place_of(path)
+    if not place:
+        raise InputError('""', "a file without a name", "give a name; - reads standard input")
     try:
         source = _source(path)
         try:

@@ -22,6 +22,7 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from prpn.errors import InputError
+from prpn.text.compression import kind_of
 from prpn.text.files import STANDARD_INPUT, Rewritten, place_of, read_blocks
 from prpn.text.scripts import UNSPACED
 from prpn.text.tokenizer import Tokenizer
@@ -70,6 +71,8 @@ def beginning(path: str | Path) -> str:
         else:
             block = next(read_blocks(path), b"") if stat.S_ISREG(Path(path).stat().st_mode) else b""
     except (InputError, OSError, ValueError):  # whoever reads it will say what is wrong
+        return ""
+    if b"\0" in block or kind_of(block):
         return ""
     lines, end, rest = block[:SAMPLE_BYTES].rpartition(b"\n")
     return (lines if end else rest).decode(errors="ignore")
