@@ -182,8 +182,8 @@ def test_what_memory_has_no_room_for_is_a_memory_error(threads: int) -> None:
         call("prpn_product", _1=side, _4=side, _6=1, _7=side, _8=side, _13=threads)
     with pytest.raises(MemoryError, match="the native core: not enough memory"):  # in each thread
         call(
-            "prpn_parsing_scores", _5=0, _6=2**46, _10=lasting([0] * 200, np.int32), _11=200, _16=200,
-            _13=lasting([200]), _18=threads,
+            "prpn_parsing_scores", _5=0, _6=2**46, _10=lasting([0] * 3000, np.int32), _11=3000, _16=3000,
+            _13=lasting([3000]), _18=threads,
         )  # fmt: skip
 
 

@@ -67,8 +67,8 @@ float score(const Network& network, const float* const* rows, const float* const
     return sum((products[0] + products[1]) + (products[2] + products[3])) + network.head_bias;
 }
 
-// Words that a thread takes at least: fewer are not worth making one.
-constexpr int64_t GRAIN = 64;
+// Words that a thread takes at once when it scores them: for fewer it is not worth making one.
+constexpr int64_t PIECE = 1024;
 
 // Whose scores are wanted, and what is known of the words around them.
 struct Words {
@@ -116,8 +116,9 @@ PRPN_API int32_t prpn_parsing_rows(const float* embedding, int64_t vocabulary, c
         require(columns % WIDTH == 0, "the columns do not fill vectors");
         check_indices("word", ids, n, vocabulary);
         check_threads(threads);
-        constexpr int64_t WORDS = 6, VECTORS = 4;
-        share_out(n, threads, WORDS, [&](int64_t from, int64_t to) {
+        constexpr int64_t WORDS = 6, VECTORS = 4, MANY = 4 * WORDS;
+        share_out((n + MANY - 1) / MANY, threads, [&](int64_t piece) {
+            const int64_t from = piece * MANY, to = std::min(n, from + MANY);
             for (int64_t c = 0; c < columns; c += VECTORS * WIDTH) {
                 for (int64_t i = from; i < to; i += WORDS) {
                     const float* embeddings[WORDS];
@@ -165,8 +166,8 @@ PRPN_API int32_t prpn_parsing_scores(const float* rows, int64_t table_rows, cons
         check_threads(threads);
         const Network network{bias, head, head_bias, channels, windows};
         const auto row = [&](int32_t slot) { return rows + slot * windows * channels; };
-        share_out(to - from, threads, GRAIN, [&](int64_t own_from, int64_t own_to) {
-            if (own_from == own_to) return;
+        share_out((to - from + PIECE - 1) / PIECE, threads, [&](int64_t piece) {
+            const int64_t own_from = piece * PIECE, own_to = std::min(to - from, own_from + PIECE);
             const int64_t* end = std::upper_bound(ends, ends + sentences, from + own_from);
             int64_t begin = end == ends ? 0 : end[-1];
             std::vector<const float*> window(windows), next(windows);

@@ -80,7 +80,10 @@ public:
         if (!whole || chunks_.count() > most_chunks_ || chunks_.size() > most_bytes_) chunks_.clear();
         stage_ = READING, asked_ = false;
         cut(text, size);
-        for_each_part(threads, [&](Part& part) { split(part); });
+        for_each_part(threads, [&](Part& part) {
+            split(part);
+            if (part.missing.empty()) find_words(part);
+        });
         unknown_.clear();
         unknown_text_.clear();
         for (int64_t p = 0; p < parts_; ++p) {
@@ -123,7 +126,11 @@ public:
     void find_words(int64_t threads) {
         require(stage_ >= READ, "no block was read, or not all its words are known");
         stage_ = READ;
-        for_each_part(threads, [&](Part& part) { find_words(part); });
+        const auto waits = [](const Part& part) { return !part.missing.empty(); };  // for words that were unknown
+        const int64_t waiting = std::count_if(part_.begin(), part_.begin() + parts_, waits);
+        for_each_part(std::min(threads, waiting), [&](Part& part) {
+            if (waits(part)) find_words(part);
+        });
         ids_.clear();
         ends_.clear();
         offsets_.clear();
@@ -205,11 +212,7 @@ private:
 
     template <class Work>
     void for_each_part(int64_t threads, const Work& work) {
-        std::atomic<int64_t> next{0};
-        threads = std::min(threads, parts_);
-        share_out(threads, threads, 1, [&](int64_t, int64_t) {
-            for (int64_t p = next++; p < parts_; p = next++) work(part_[p]);
-        });
+        share_out(parts_, threads, [&](int64_t p) { work(part_[p]); });
     }
 
     void split(Part& part) const {

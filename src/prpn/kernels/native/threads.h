@@ -3,11 +3,13 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
-#include "parts.h"
+#include "failure.h"
 
 namespace prpn {
 
@@ -15,13 +17,13 @@ namespace prpn {
 // at a multiple of `grain`.
 template <class Work>
 void parallel(int64_t count, int64_t threads, int64_t grain, const Work& work) {
-    const Parts parts(count, threads, grain);
-    if (parts.number() == 1) return work(0, count);
+    const int64_t grains = (count + grain - 1) / grain;
+    threads = std::max<int64_t>(1, std::min(threads, grains));
+    const auto begin = [&](int64_t part) { return std::min(count, part * grains / threads * grain); };
+    if (threads == 1) return work(0, count);
     Failure failure;
-#pragma omp parallel for num_threads(int(parts.number())) schedule(static, 1)
-    for (int64_t part = 0; part < parts.number(); ++part) {
-        failure.caught([&] { work(parts.begin(part), parts.end(part)); });
-    }
+#pragma omp parallel for num_threads(int(threads)) schedule(static, 1)
+    for (int64_t part = 0; part < threads; ++part) failure.caught([&] { work(begin(part), begin(part + 1)); });
     failure.pass_on();
 }
 

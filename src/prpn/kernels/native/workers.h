@@ -2,30 +2,35 @@
 // for one that does not use OpenMP.
 #pragma once
 
-#include <system_error>
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
-#include "parts.h"
+#include "failure.h"
 
 namespace prpn {
 
-// Calls work(begin, end) for `threads` nearly equal parts of 0 … count − 1, each in a thread of its own, the first in the
-// caller's; a part begins at a multiple of `grain`. Where no more threads are to be had, the caller does their parts.
+// Calls work(piece) for pieces 0 … count − 1, which at most `threads` threads take one after the other: a thread that comes
+// late, the cores being busy, finds less to do. The caller is one of them, and the only one where no other is to be had.
 template <class Work>
-void share_out(int64_t count, int64_t threads, int64_t grain, const Work& work) {
-    const Parts parts(count, threads, grain);
-    if (parts.number() == 1) return work(0, count);
+void share_out(int64_t count, int64_t threads, const Work& work) {
+    std::atomic<int64_t> next{0};
     Failure failure;
-    const auto run = [&](int64_t part) { failure.caught([&] { work(parts.begin(part), parts.end(part)); }); };
+    const auto take = [&] {
+        failure.caught([&] {
+            for (int64_t piece = next++; piece < count; piece = next++) work(piece);
+        });
+    };
     std::vector<std::thread> others;
-    others.reserve(parts.number() - 1);
-    int64_t part = parts.number() - 1;
+    threads = std::min(threads, count);
+    if (threads > 1) others.reserve(threads - 1);
     try {
-        for (; part > 0; --part) others.emplace_back(run, part);
+        for (int64_t i = 1; i < threads; ++i) others.emplace_back(take);
     } catch (const std::exception&) {  // of the system, or of memory
     }
-    for (; part >= 0; --part) run(part);
+    take();
     for (std::thread& other : others) other.join();
     failure.pass_on();
 }
