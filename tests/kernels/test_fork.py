@@ -35,10 +35,10 @@ def same(one, other):
 PARSE = """
 import numpy as np
 from prpn.kernels import parsing
+from prpn.text.pieces import Piece
 parsing.threads = lambda: 2
-text = parsing.TextWithTrees(
-    "brackets", lambda chunk, _: [chunk], lambda words: [0 for _ in words], {}, [], lowercase=False, unknown=-1
-)
+def whole(chunk, _): return [Piece(chunk, 0, len(chunk))]
+text = parsing.TextWithTrees("brackets", whole, lambda words: [0 for _ in words], {}, [], lowercase=False, unknown=-1)
 
 def work():
     ids, ends = text.read(b"the old man sat\\n" * 9000)
