@@ -20,7 +20,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import evaluation, growth, memory, parsing, startup, training
+from benchmarks import evaluation, growth, library, memory, parsing, startup, training
 from benchmarks.sizes import FULL_SIZES, SIZES
 from prpn import __version__, kernels, provenance
 from prpn.text.atomic import replacing
@@ -36,6 +36,7 @@ TABLES: dict[str, Callable[[dict[str, Any]], Iterable[Table]]] = {
     "evaluation": evaluation.tables,
     "memory": memory.tables,
     "parsing": parsing.tables,
+    "library": library.tables,
     "startup": startup.tables,
     "growth": growth.tables,
 }
@@ -88,6 +89,8 @@ def measured(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
             return {size: memory.measure(size) for size in sizes}
         case "parsing":
             return parsing.measure(arguments.sentences, few)
+        case "library":
+            return library.measure(arguments.sentences, few)
         case "startup":
             return startup.measure(rounds)
         case _:

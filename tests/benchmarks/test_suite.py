@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks import __main__ as suite
-from benchmarks import evaluation, growth, memory, parsing, startup, timing, training
+from benchmarks import evaluation, growth, library, memory, parsing, startup, timing, training
 from benchmarks.contenders import STEP_BY_STEP, available_contenders
 from benchmarks.plot import Panel, line_plots, ticks
 from benchmarks.sizes import SIZES
@@ -74,6 +74,12 @@ def test_memory_is_measured_in_processes_of_their_own() -> None:
     assert row["peak_mib"] > row["growth_mib"] >= 0
     assert row["share_of_step_by_step"] is None
     assert printed({"tiny": figures}, memory.tables) == 1
+
+
+def test_parsing_from_python_is_measured_beside_the_command() -> None:
+    figures = library.measure(sentences=40, rounds=1)
+    assert figures["same_trees"] is True
+    assert printed(figures, library.tables) >= 5
 
 
 def test_parsing_is_measured_from_file_to_file() -> None:

@@ -62,7 +62,8 @@ public:
     void add_word(int64_t number, int32_t id, std::string_view text, int32_t begin, int32_t end) {
         const Word word{id, begin, end, 0, 0, 0};
         if (format_ == LineFormat::brackets) chunks_.add_word(number, word, without_brackets(text), {});
-        else if (format_ == LineFormat::json) chunks_.add_word(number, word, quoted(without_brackets(text)), quoted(text));
+        else if (format_ == LineFormat::json)
+            chunks_.add_word(number, word, quoted(without_brackets(text)), quoted(text));
         else if (format_ == LineFormat::labelled) chunks_.add_word(number, word, tagged(without_brackets(text)), {});
         else chunks_.add_word(number, word, {}, {});
     }
@@ -109,7 +110,8 @@ private:
             const int64_t opening = n > 1 ? tree.opening[i] : 1;
             if (i) out.add(' ');
             if (open.size() == 1) out.add(open[0], opening);
-            else for (int64_t k = 0; k < opening; ++k) out.add(open);
+            else
+                for (int64_t k = 0; k < opening; ++k) out.add(open);
             out.add(chunks_.bytes(word.at), word.written);
             out.add(')', n > 1 ? tree.closing[i] : 1);
         }

@@ -11,7 +11,7 @@
 namespace prpn {
 namespace {
 
-// Sentences that a thread takes at least.
+// Sentences that a thread takes at a time.
 constexpr int64_t SENTENCES = 64;
 
 int64_t spans_of(int64_t words) { return std::max<int64_t>(0, words - 1); }
@@ -22,8 +22,7 @@ int64_t spans_of(int64_t words) { return std::max<int64_t>(0, words - 1); }
 // starts, stops (spans): counted from the first word of their sentence. `ends` (sentences): where each ends among the
 // words.
 PRPN_API int32_t prpn_parsing_spans(const float* scores, int64_t words, const int64_t* ends, int64_t sentences,
-                                    int32_t builder, int32_t* starts, int32_t* stops, int64_t spans,
-                                    int64_t threads) {
+                                    int32_t builder, int32_t* starts, int32_t* stops, int64_t spans, int64_t threads) {
     using namespace prpn;
     return guarded([&] {
         check_array("scores", scores, {words});
@@ -39,9 +38,9 @@ PRPN_API int32_t prpn_parsing_spans(const float* scores, int64_t words, const in
         }
         require(sentences ? ends[sentences - 1] == words : words == 0, "there are words after the last sentence");
         require(first[sentences] == spans, "there is not room for as many spans as there are");
-        share_out(sentences, threads, SENTENCES, [&](int64_t from, int64_t to) {
+        share_out((sentences + SENTENCES - 1) / SENTENCES, threads, [&](int64_t piece) {
             Constituents tree;
-            for (int64_t i = from; i < to; ++i) {
+            for (int64_t i = piece * SENTENCES; i < std::min(sentences, (piece + 1) * SENTENCES); ++i) {
                 const int64_t begin = i ? ends[i - 1] : 0, n = ends[i] - begin;
                 tree.build(scores + begin, n, Builder{builder}, true);
                 int64_t span = first[i];

@@ -34,8 +34,8 @@ struct Part {
     std::vector<int32_t> starts;               // of the chunks, in characters of their lines, where they are wanted
     std::vector<Missing> missing;
     std::vector<int64_t> words, line_words;  // the same of words
-    std::vector<int32_t> ids, offsets;  // offsets: where each word begins and ends in its line
-    int64_t first_word;  // in the block
+    std::vector<int32_t> ids, offsets;       // offsets: where each word begins and ends in its line
+    int64_t first_word;                      // in the block
     Output out;
 };
 
