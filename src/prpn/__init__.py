@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from prpn.model import PRPN, Output, State
     from prpn.parsing.parser import Parser
     from prpn.parsing.text import FileCounts
+    from prpn.text.vocabulary import Vocabulary
     from prpn.trees import Tree, average, build
     from prpn.trees.evaluation import Evaluation
 
@@ -47,6 +48,7 @@ _HOMES = {
     "load": "api.model",
     "train": "api.training",
     "Parser": "parsing.parser",
+    "Vocabulary": "text.vocabulary",
     "Tree": "trees",
     "average": "trees",
     "build": "trees",
@@ -55,8 +57,8 @@ _HOMES = {
 
 __all__ = [
     "PRPN", "BatchParser", "ConfigError", "Evaluation", "FileCounts", "InputError", "Model", "ModelConfig", "Output",
-    "Parser", "PrpnError", "Recipe", "Spans", "State", "TextConfig", "TrainingConfig", "Tree", "average", "build",
-    "evaluate", "load", "load_recipe", "recipe_names", "train",
+    "Parser", "PrpnError", "Recipe", "Spans", "State", "TextConfig", "TrainingConfig", "Tree", "Vocabulary", "average",
+    "build", "evaluate", "load", "load_recipe", "recipe_names", "train",
 ]  # fmt: skip
 
 

@@ -286,7 +286,15 @@ class Recipe:
         return {"name": self.name, "description": self.description, **sections}
 
     def override(self, assignments: Sequence[str]) -> Recipe:
-        """Apply `section.key=value` overrides, in order."""
+        """The recipe with other values for some fields, as the command line gives them.
+
+        Args:
+            assignments: Such as `training.epochs=5`; later ones win.
+
+        Raises:
+            ConfigError: A field does not exist, or its value makes no sense.
+
+        """
         settings: dict[str, Any] = {}
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
@@ -296,7 +304,15 @@ class Recipe:
         return self.with_settings(settings)
 
     def with_settings(self, settings: Mapping[str, Any]) -> Recipe:
-        """The recipe with other values for some fields, such as `{"training.epochs": 5}`."""
+        """The recipe with other values for some fields.
+
+        Args:
+            settings: Values by name, such as `{"training.epochs": 5}`.
+
+        Raises:
+            ConfigError: A field does not exist, or its value makes no sense.
+
+        """
         values: dict[str, Any] = self.to_json()
         for path, value in settings.items():
             section, _, key = str(path).partition(".")
@@ -313,9 +329,17 @@ def recipe_names() -> list[str]:
     return sorted(entry.name[:-5] for entry in _recipe_folder().iterdir() if entry.name.endswith(".toml"))
 
 
-def load_recipe(name_or_path: str) -> Recipe:
-    """A recipe by its name in the package, or from a TOML file."""
-    path = Path(name_or_path)
+def load_recipe(name_or_path: str | Path) -> Recipe:
+    """Read a recipe.
+
+    Args:
+        name_or_path: Its name in the package, one of `recipe_names()`, or a TOML file.
+
+    Raises:
+        ConfigError: There is no such recipe, or it holds what no recipe can.
+
+    """
+    path, name_or_path = Path(name_or_path), str(name_or_path)
     if path.suffix == ".toml" or path.is_file():
         if not path.is_file():
             raise ConfigError(f"{path}: no such recipe file; give a TOML file or one of {', '.join(recipe_names())}")

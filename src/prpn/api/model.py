@@ -108,7 +108,15 @@ class Model:
         return self.network.decoder.bias.device
 
     def to(self, device: str) -> Model:
-        """The same model on another device, such as `cuda`; parsing stays on the processor, where it is fastest."""
+        """The same model with its network elsewhere; parsing stays on the processor, where it is fastest.
+
+        Args:
+            device: Where the network shall compute, such as `cuda`.
+
+        Raises:
+            ConfigError: There is no such device.
+
+        """
         from copy import deepcopy
 
         from prpn.training.run import usable_device
@@ -117,7 +125,12 @@ class Model:
         return Model(self.recipe, self.vocabulary, network, self._distilled, place=self.place)
 
     def at_temperature(self, temperature: float) -> Model:
-        """The same weights with gates of another τ; `math.inf` opens and closes them fully, as in the trees."""
+        """The same weights with gates of another sharpness.
+
+        Args:
+            temperature: τ, more than 0; `math.inf` opens and closes gates fully, as in the trees.
+
+        """
         from prpn.model import PRPN
 
         recipe = replace(self.recipe, model=replace(self.recipe.model, temperature=temperature))
@@ -126,7 +139,15 @@ class Model:
         return Model(recipe, self.vocabulary, network.to(self.network.decoder.bias), self._distilled, place=self.place)
 
     def save(self, folder: str | Path) -> None:
-        """Write a model folder, which `load` reads; the folder must be new or empty."""
+        """Write a model folder, which `load` reads.
+
+        Args:
+            folder: Where to; it must be new or empty.
+
+        Raises:
+            InputError: The folder is in use, or cannot be written.
+
+        """
         out = make_new_folder(Path(folder))
         if self._weights is not None or self._network is not None:
             write_arrays(out / WEIGHTS, self._arrays())
@@ -136,7 +157,12 @@ class Model:
         save_recipe(self.recipe, out / CONFIG)  # which makes it a model folder: last
 
     def tokens(self, sentence: Sentence) -> list[str]:
-        """The sentence as the model sees it: split and normalised as in training."""
+        """The sentence as the model sees it: split and normalised as in training.
+
+        Args:
+            sentence: A string, or a list of its words.
+
+        """
         tokenizer = self._tokenizer
         if isinstance(checked(sentence), str):
             return tokenizer.tokens(str(sentence))
@@ -148,11 +174,21 @@ class Model:
         return self._distilled or Parser(self.recipe, self.vocabulary, self._arrays(), self.place)
 
     def scores(self, sentence: Sentence) -> NDArray[np.float64]:
-        """Distances before their activation, one a word: what trees are built from, since they hardly ever tie."""
+        """Distances before their activation, one a word: what trees are built from, since they hardly ever tie.
+
+        Args:
+            sentence: A string, or a list of its words.
+
+        """
         return self.parser.scores([checked(sentence)])[0]
 
     def distances(self, sentence: Sentence) -> NDArray[np.float64]:
-        """The syntactic distance before each word."""
+        """The syntactic distance before each word.
+
+        Args:
+            sentence: A string, or a list of its words.
+
+        """
         return self.parser.activated(self.scores(sentence))
 
     def parse(self, sentence: Sentence, builder: Builder | None = None) -> Tree:
@@ -263,7 +299,15 @@ class Model:
             return train(self.recipe, texts, out=out, init=start, settings=settings, **options)
 
     def perplexity(self, text: str) -> float:
-        """Perplexity of a text, one sentence a line."""
+        """Perplexity of a text.
+
+        Args:
+            text: One sentence a line.
+
+        Raises:
+            InputError: There is no token in it, or the model is a parser without a language model.
+
+        """
         from prpn.language.surprisal import summary
 
         alone, _ = summary(self.surprisal(text), self._tokenizer.by_character)
@@ -272,37 +316,70 @@ class Model:
         return alone.perplexity
 
     def surprisal(self, text: str, cache: CachePointer | None = None) -> list[ScoredToken]:
-        """How many bits each token of a text tells, one sentence a line; `</s>` closes each."""
+        """How many bits each token of a text tells; `</s>` closes each line.
+
+        Args:
+            text: One sentence a line.
+            cache: A cache of recent words to mix in; none unless given.
+
+        """
         if not isinstance(text, str):
             raise InputError("text", f"is of type {type(text).__name__}", "give a string with one sentence a line")
         return list(self._scored(pieces_of(text), self._tokenizer, cache))
 
     def score_tokens(
-        self, path: str, tokenized: bool = False, cache: CachePointer | None = None
+        self, path: str | Path, tokenized: bool = False, cache: CachePointer | None = None
     ) -> Iterator[ScoredToken]:
-        """The surprisal of every token of a file, read bit by bit."""
+        """The surprisal of every token of a file, read bit by bit.
+
+        Args:
+            path: A text with one sentence a line; compressed files are read as what they hold.
+            tokenized: The text is split at spaces only.
+            cache: A cache of recent words to mix in; none unless given.
+
+        """
+        path = str(path)
         scored = self._scored(read_pieces(path), Tokenizer(self.recipe.text, tokenized), cache)
         first = next(scored, None)
         if first is None:
             raise InputError(place_of(path), "no token in it", "give a text with one sentence a line")
         return chain([first], scored)
 
-    def score_file(self, path: str, tokenized: bool = False, progress: Progress | None = None) -> LanguageScore:
-        """Perplexity, bits per character and counts of a file, read as `protocol` says."""
+    def score_file(self, path: str | Path, tokenized: bool = False, progress: Progress | None = None) -> LanguageScore:
+        """Perplexity, bits per character and counts of a file, each token counted once.
+
+        Args:
+            path: A text with one sentence a line; compressed files are read as what they hold.
+            tokenized: The text is split at spaces only.
+            progress: Is told how many more tokens are done.
+
+        """
         return self.score_corpus(self.encode_file(path, tokenized), progress)
 
     def score_corpus(self, corpus: Corpus, progress: Progress | None = None) -> LanguageScore:
-        """The same of a text that is encoded already."""
+        """The same of a text that is encoded already.
+
+        Args:
+            corpus: What `encode_file` gives.
+            progress: Is told how many more tokens are done.
+
+        """
         from prpn.training.evaluate import score
 
         return score(self.network, corpus, self.vocabulary, self.recipe.training, progress=progress)
 
-    def encode_file(self, path: str, tokenized: bool = False) -> Corpus:
-        """A file as the numbers of its tokens."""
+    def encode_file(self, path: str | Path, tokenized: bool = False) -> Corpus:
+        """A file as the numbers of its tokens.
+
+        Args:
+            path: A text with one sentence a line; compressed files are read as what they hold.
+            tokenized: The text is split at spaces only.
+
+        """
         from prpn.text.cache import default_cache
         from prpn.text.corpus import encode
 
-        return encode([path], Tokenizer(self.recipe.text, tokenized), self.vocabulary, default_cache())
+        return encode([str(path)], Tokenizer(self.recipe.text, tokenized), self.vocabulary, default_cache())
 
     def generate(
         self,
@@ -331,7 +408,14 @@ class Model:
         return prompt + "".join(written(self.continuation(prompt, tokens, sampling), self._tokenizer, prompt))
 
     def continuation(self, prompt: str, tokens: int, sampling: Sampling) -> Iterator[str]:
-        """So many tokens after a prompt, one by one."""
+        """So many tokens after a prompt, one by one.
+
+        Args:
+            prompt: Text to go on from; '' begins a new sentence.
+            tokens: How many to draw, line ends included.
+            sampling: How they are drawn.
+
+        """
         from prpn.language.generation import generate, prompt_tokens
 
         if tokens < 1:

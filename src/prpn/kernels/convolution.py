@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from prpn.kernels import as_forwards, in_use
+from prpn.kernels.autocast import backward_without_autocast
 from prpn.kernels.native_convolution import NativeConvolution
 from prpn.kernels.products import native_form, product
 
@@ -54,7 +54,7 @@ class _Convolution(torch.autograd.Function):
         return result.view(steps, batch, -1)
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         tape, weight, *kept = ctx.saved_tensors
         factors, gradient = _by_time(weight), gradient.contiguous()

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from prpn.kernels.autocast import backward_without_autocast
 
 PAPER_EPSILON, RELEASED_EPSILON = 1e-5, 1e-6
 
@@ -34,7 +35,7 @@ class _Normalise(torch.autograd.Function):
         return normed
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, d_normed: Tensor) -> tuple[Tensor, None]:
         normed, scale = ctx.saved_tensors
         return normalise_backward(d_normed.clone(), normed, scale, kappa(scale, normed.shape[-1], ctx.released)), None

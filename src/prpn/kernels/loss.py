@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from prpn.kernels import in_use, native_reads
+from prpn.kernels.autocast import backward_without_autocast
 from prpn.kernels.checked import address
 from prpn.kernels.native import multiplies_fp32, required_library, threads
 from prpn.kernels.products import BF16, FP32
@@ -53,7 +53,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return losses.sum() / counted  # of nothing that is not a number, as in PyTorch
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, grad_loss: Tensor) -> tuple[Tensor | None, ...]:
         d_rows, d_weight, d_bias = ctx.saved_tensors
         if grad_loss.device.type == "cpu" and grad_loss.item() == 1:  # the usual case: nothing to copy

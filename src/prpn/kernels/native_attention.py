@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from prpn.kernels.autocast import backward_without_autocast
 from prpn.kernels.checked import evenly_spaced
 from prpn.kernels.native import required_library, threads
 from prpn.kernels.native_dropout import HashedMask
@@ -46,7 +46,7 @@ class _Attention(torch.autograd.Function):
         return attention, joined
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, _: Tensor, d_joined: Tensor) -> tuple[Tensor | None, ...]:
         tape, keys, gates, relative, attention, kept = ctx.saved_tensors
         d_joined = d_joined.contiguous()

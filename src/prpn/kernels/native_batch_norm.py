@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
+from prpn.kernels.autocast import backward_without_autocast
 from prpn.kernels.native import required_library, threads
 from prpn.kernels.structs import BatchNorm
 
@@ -44,7 +44,7 @@ class _Normalise(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, d_y: Tensor) -> tuple[Tensor | None, ...]:
         x, gain, y, mean, inverse = ctx.saved_tensors
         d_y = d_y.contiguous()

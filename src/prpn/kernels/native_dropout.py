@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from prpn.kernels.autocast import backward_without_autocast
 from prpn.kernels.checked import address, evenly_spaced
 from prpn.kernels.native import required_library, threads
 
@@ -57,7 +57,7 @@ class _Dropout(torch.autograd.Function):
         return mask.apply_to(x)
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.mask.apply_to(gradient), None
 

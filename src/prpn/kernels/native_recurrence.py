@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from prpn.kernels import as_forwards, in_use
+from prpn.kernels.autocast import backward_without_autocast
 from prpn.kernels.checked import evenly_spaced
 from prpn.kernels.native import required_library, threads
 from prpn.kernels.native_dropout import HashedMask
@@ -131,7 +131,7 @@ class _Recurrence(torch.autograd.Function):
         return tape[..., :size], tape[..., size:], attention, tape[slots:, :, :size]
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(
         ctx: Any, d_hidden: Tensor | None, d_cells: Tensor | None, _: None, d_now: Tensor | None
     ) -> tuple[Tensor | None, ...]:

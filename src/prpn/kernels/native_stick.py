@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from prpn.kernels.autocast import backward_without_autocast
 from prpn.kernels.checked import address
 from prpn.kernels.native import required_library, threads
 
@@ -31,7 +31,7 @@ class _Stick(torch.autograd.Function):
         return gates
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, d_gates: Tensor) -> Tensor:
         factors, gates = ctx.saved_tensors
         d_gates, d_factors = d_gates.contiguous(), torch.empty_like(factors)

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from prpn.kernels import as_forwards, in_use, native_reads
+from prpn.kernels.autocast import backward_without_autocast, rounded_linear
 from prpn.kernels.checked import address
 from prpn.kernels.native import multiplies_fp32, required_library, threads
 
@@ -69,7 +69,7 @@ def native_product(a: Tensor, b: Tensor, start: Tensor | None, out: Tensor | Non
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """The same as `torch.nn.functional.linear`, in the precision in use, also backwards."""
     if not native_reads(x):
-        return torch.nn.functional.linear(x, weight, bias)
+        return rounded_linear(x, weight, bias)
     result: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return result
 
@@ -86,7 +86,7 @@ class _SplitColumns(torch.autograd.Function):
         return weight[:, :count], weight[:, count:]
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, first: Tensor, others: Tensor) -> tuple[Tensor, None]:
         return torch.cat([first, others], 1), None
 
@@ -99,7 +99,7 @@ class _Linear(torch.autograd.Function):
         return product(x.flatten(0, -2), weight.t(), bias).unflatten(0, x.shape[:-1])
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         rows = gradient.flatten(0, -2)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from prpn.kernels.autocast import backward_without_autocast
 from prpn.kernels.layer_norm import kappa, normalise, normalise_backward
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 ATTENTION_EPSILON = 1e-8
 """Added to the normaliser of attention, as in the released code."""
+
+
+def attention_epsilon(kind: torch.dtype) -> float:
+    """The same in a type of numbers; fp16 has none so small, and closed gates would give 0/0."""
+    return max(ATTENTION_EPSILON, torch.finfo(kind).tiny)
 
 
 def fast_recurrence(
@@ -93,6 +98,7 @@ class _Recurrence(torch.autograd.Function):
         hidden_normed = past.new_empty(steps, batch, 4 * size)
         cell_normed, shown = past.new_empty(2, steps, batch, size)
         hidden_scale, cell_scale = past.new_empty(2, steps, batch, 1)
+        epsilon = attention_epsilon(past.dtype)
         for t in range(steps):
             before, summary = tape[slots + t - 1], summaries[t]
             if key_inputs is None:
@@ -107,7 +113,7 @@ class _Recurrence(torch.autograd.Function):
                 torch.sub(scores, scores.amax(-1, keepdim=True), out=exponentials[t]).exp_()
                 weights = torch.mul(exponentials[t], gates[t], out=attention[t])
                 torch.sum(weights, -1, keepdim=True, out=normalisers[t])
-                weights.div_(normalisers[t].add_(ATTENTION_EPSILON))
+                weights.div_(normalisers[t].add_(epsilon))
                 torch.bmm(_masked(weights, attention_mask, t)[:, None], window, out=summary[:, None])
             recalled = summary[:, :size] if recurrent_mask is None else summary[:, :size] * recurrent_mask
             update = torch.addmm(hidden_bias, recalled, hidden_weight.t())  # (B, 4H)
@@ -131,7 +137,7 @@ class _Recurrence(torch.autograd.Function):
         return tape, attention
 
     @staticmethod
-    @once_differentiable
+    @backward_without_autocast
     def backward(ctx: Any, grad_tape: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         (
             tape, gates, summaries, attention, exponentials, normalisers, keys, activations, hidden_normed, cell_normed,

@@ -11,13 +11,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from prpn.kernels.recurrence import ATTENTION_EPSILON
+from prpn.kernels.recurrence import attention_epsilon
 
 
 def structured_attention(scores: Tensor, gates: Tensor) -> Tensor:
     """Attention weights s from scores a and gates g, both (…, N)."""
     weights = (scores - scores.amax(-1, keepdim=True)).exp() * gates
-    return weights / (weights.sum(-1, keepdim=True) + ATTENTION_EPSILON)
+    return weights / (weights.sum(-1, keepdim=True) + attention_epsilon(gates.dtype))
 
 
 def reach_distribution(gates: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from prpn import kernels
 from prpn.config import ModelConfig
+from prpn.kernels.autocast import heeding_autocast
 from prpn.kernels.convolution import convolve, lying_by_time
 from prpn.kernels.native_stick import native_stick
 from prpn.model.layers import BatchNorm, dropout, place_rows, select_rows
@@ -54,6 +55,7 @@ class ParsingNetwork(nn.Module):
         self.heads = nn.Conv1d(config.hidden, 2, 1, groups=config.head_groups)
         self.register_buffer("distance_scale", torch.zeros(()))
 
+    @heeding_autocast
     def forward(
         self, embeddings: Tensor, past_embeddings: Tensor, past_distances: Tensor, mask: Tensor | None = None
     ) -> Parse:
@@ -72,6 +74,7 @@ class ParsingNetwork(nn.Module):
             scores, distances, next_distances, stick(alpha), stick(next_alpha), embedding_tape, distance_tape
         )  # fmt: skip
 
+    @heeding_autocast
     def scores(self, embedding_tape: Tensor, mask: Tensor | None = None) -> Tensor:
         """Both distances before their activation (T, B, 2), from L past and T present embeddings."""
         drop = self.config.dropout_between

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from prpn import kernels
 from prpn.config import ModelConfig
+from prpn.kernels.autocast import heeding_autocast
 from prpn.kernels.native_attention import native_attention
 from prpn.model.attention import structured_attention
 from prpn.model.layers import BatchNorm, Linear, dropout, dropout_of_rows, select_rows
@@ -59,6 +60,7 @@ class PredictNetwork(nn.Module):
         self.output = Linear(width, config.embedding)
         self.output_norm = BatchNorm(config.embedding, "tanh")
 
+    @heeding_autocast
     def forward(self, tapes: Tapes, gates: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """Features (R, E) of the real positions and attention (T, B, N), from what the last layer left."""
         now = tapes.now  # (T, B, H): h_t

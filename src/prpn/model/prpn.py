@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from prpn import kernels
 from prpn.config import ModelConfig
 from prpn.errors import ConfigError
+from prpn.kernels.autocast import heeding_autocast
 from prpn.kernels.loss import chunked_cross_entropy, token_cross_entropies
 from prpn.model.attention import reach_distribution
 from prpn.model.layers import dropout_of_rows, place_rows, select_rows
@@ -46,6 +47,13 @@ class PRPN(nn.Module):
     """The Parsing-Reading-Predict Network over a vocabulary of token numbers."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
+        """Make a network with random weights, from PyTorch's generator.
+
+        Args:
+            config: Its sizes and whose equations hold.
+            vocabulary_size: How many tokens there are, numbered from 0.
+
+        """
         super().__init__()
         if vocabulary_size < 1:
             raise ConfigError("the vocabulary is empty: give text, or lower text.minimum_count")
@@ -62,7 +70,14 @@ class PRPN(nn.Module):
             self.decoder.weight = self.embedding.weight
 
     def forward(self, tokens: Tensor, state: State | None = None, mask: Tensor | None = None) -> Output:
-        """Read tokens (T, B) after `state` (None: the beginning); mask (T, B) is false at padding, on the right."""
+        """Read a chunk of text.
+
+        Args:
+            tokens: Their numbers (T, B).
+            state: What the chunk before left; without it the text begins here.
+            mask: Which of them are real (T, B); padding stands on the right. All of them unless given.
+
+        """
         embeddings = self.embedding(tokens)  # (T, B, E)
         state = state or State.zero(self.config, tokens.shape[1], embeddings)
         parse = self.parsing(embeddings, state.embeddings, state.distances, mask)
@@ -81,28 +96,60 @@ class PRPN(nn.Module):
         attention = [tape.attention for tape in tapes if tape.attention is not None]
         return Output(inputs, features, parse, attention, predict_attention, after)
 
+    @heeding_autocast
     def logits(self, output: Output, mask: Tensor | None = None) -> Tensor:
-        """Scores of every next token (T, B, V); zero at padding."""
+        """Scores of every next token (T, B, V); zero at padding.
+
+        Args:
+            output: What the network gave for a chunk.
+            mask: The mask that it was given.
+
+        """
         return place_rows(self.decoder(self.drop(output, mask)), mask, output.state.batch)
 
+    @heeding_autocast
     def loss(self, output: Output, targets: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Mean cross-entropy, in nats a token, of targets (T, B) at the real positions."""
+        """Mean cross-entropy, in nats a token, of the targets at the real positions.
+
+        Args:
+            output: What the network gave for a chunk.
+            targets: The next tokens (T, B); one of -100 does not count, as in PyTorch.
+            mask: The mask that the network was given.
+
+        Raises:
+            IndexError: A target is no token.
+
+        """
         features, wanted = self.drop(output, mask), select_rows(targets, mask)
         if kernels.in_use() == "autograd":
             return F.cross_entropy(self.decoder(features), wanted)
         return chunked_cross_entropy(features, self.decoder.weight, self.decoder.bias, wanted)
 
     @torch.no_grad()
+    @heeding_autocast
     def token_losses(self, output: Output, targets: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Cross-entropy, in nats, of each target (T, B) at the real positions (R,), in reading order."""
+        """Cross-entropy, in nats, of each target at the real positions (R,), in reading order.
+
+        Args:
+            output: What the network gave for a chunk.
+            targets: The next tokens (T, B); the loss of a target of -100 is 0.
+            mask: The mask that the network was given.
+
+        """
         features, wanted = self.drop(output, mask), select_rows(targets, mask)
         if kernels.in_use() == "autograd":
             return F.cross_entropy(self.decoder(features), wanted, reduction="none")
         return token_cross_entropies(features, self.decoder.weight, self.decoder.bias, wanted)
 
     def drop(self, output: Output, mask: Tensor | None = None) -> Tensor:
-        """What the decoder reads (R, E), after the in-out dropout."""
-        config, batch = self.config, output.state.batch
+        """What the decoder reads (R, E), after the in-out dropout.
+
+        Args:
+            output: What the network gave for a chunk.
+            mask: The mask that it was given.
+
+        """
+        config, batch, features = self.config, output.state.batch, output.features.to(self.decoder.weight.dtype)
         return dropout_of_rows(
-            output.features, mask, batch, config.dropout_in_out, self.training, config.dropout_locked
+            features, mask, batch, config.dropout_in_out, self.training, config.dropout_locked
         )  # fmt: skip

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from prpn import kernels
 from prpn.config import ModelConfig
+from prpn.kernels.autocast import heeding_autocast
 from prpn.kernels.native_recurrence import HashedMasks, native_recurrence
 from prpn.kernels.products import linear, split_columns
 from prpn.kernels.recurrence import fast_recurrence
@@ -75,6 +76,7 @@ class ReadingLayer(nn.Module):
         if config.reading_attention:
             self.key = Linear(inputs + hidden, hidden)
 
+    @heeding_autocast
     def forward(self, inputs: Tensor, gates: Tensor, past_hidden: Tensor, past_cells: Tensor) -> Tapes:
         """Read inputs (T, B, I) under gates (T, B, N), after the past states (N, B, H)."""
         dropped = dropout(inputs, self.input_dropout, self.training, self.config.dropout_locked)

@@ -28,7 +28,14 @@ class State:
 
     @staticmethod
     def zero(config: ModelConfig, batch: int, like: Tensor) -> State:
-        """The state before the first token: zero vectors, and distances that close every gate."""
+        """The state before the first token: zero vectors, and distances that close every gate.
+
+        Args:
+            config: The network it is for.
+            batch: Streams that are read side by side.
+            like: A tensor on its device and of its type.
+
+        """
 
         def tapes() -> tuple[Tensor, ...]:
             return tuple(like.new_zeros(config.memory_slots, batch, config.hidden) for _ in range(config.layers))
@@ -50,15 +57,30 @@ class State:
         return self._map(Tensor.detach)
 
     def to(self, place: torch.device | torch.dtype) -> State:
-        """The state on another device or in another type."""
+        """The state on another device or in another type.
+
+        Args:
+            place: The device, or the type.
+
+        """
         return self._map(lambda tensor: tensor.to(place))
 
     def select(self, columns: slice | Tensor) -> State:
-        """The state of some of the streams."""
+        """The state of some of the streams.
+
+        Args:
+            columns: Which ones: a slice, or a tensor of their numbers.
+
+        """
         return self._map(lambda tensor: tensor[:, columns])
 
     def tensors(self, prefix: str = "") -> dict[str, Tensor]:
-        """The fields by name, ready for a safetensors file; layers become the first dimension."""
+        """The fields by name, ready for a safetensors file; layers become the first dimension.
+
+        Args:
+            prefix: What each name begins with.
+
+        """
         fields = {
             "embeddings": self.embeddings.contiguous(),
             "distances": self.distances.contiguous(),
@@ -69,7 +91,13 @@ class State:
 
     @staticmethod
     def from_tensors(tensors: Mapping[str, Tensor], prefix: str = "") -> State:
-        """Inverse of `tensors`."""
+        """Inverse of `tensors`.
+
+        Args:
+            tensors: Tensors by name; there may be others among them.
+            prefix: What the names of the state's begin with.
+
+        """
         embeddings, distances, hidden, cells = (tensors[prefix + f.name] for f in dataclasses.fields(State))
         return State(embeddings, distances, hidden.unbind(), cells.unbind())
 

@@ -63,6 +63,19 @@ class Parser:
     def __init__(
         self, recipe: Recipe, vocabulary: Vocabulary, weights: Mapping[str, Array], place: str = "", lookahead: int = 0
     ) -> None:
+        """Put together what `load` reads.
+
+        Args:
+            recipe: How text becomes tokens, and what the network is.
+            vocabulary: The tokens it knows.
+            weights: The network's weights by name; those of other networks are left out.
+            place: How messages call the parser.
+            lookahead: Words after the present one that the convolution sees.
+
+        Raises:
+            InputError: The recipe has no parsing network, or the weights do not fit.
+
+        """
         self.recipe, self.vocabulary, self.place = recipe, vocabulary, place or recipe.name
         self.tokenizer = Tokenizer(recipe.text)
         self.threads: int | None = None
@@ -75,7 +88,15 @@ class Parser:
 
     @classmethod
     def load(cls, model: str | Path | None = None) -> Parser:
-        """Read what parsing needs of a model: the distilled parsing network, or else the model's own."""
+        """Read what parsing needs of a model: the distilled parsing network, or else the model's own.
+
+        Args:
+            model: A model folder, or an embedded model's name; without either the embedded English model.
+
+        Raises:
+            InputError: It is no model folder, or has no parsing network.
+
+        """
         folder = model_folder(model)
         distilled = folder / DISTILLED
         path = distilled if distilled.exists() else folder / WEIGHTS
@@ -91,13 +112,23 @@ class Parser:
         return self.recipe.model.builder
 
     def through(self, builder: Builder) -> Parser:
-        """The same network with another builder of its own."""
+        """The same network with another builder of its own.
+
+        Args:
+            builder: How its distances shall become a tree.
+
+        """
         other = copy(self)
         other.recipe = replace(self.recipe, model=replace(self.recipe.model, builder=builder))
         return other
 
     def with_threads(self, threads: int | None) -> Parser:
-        """The same parser, which uses so many threads at once; as many as there are processors without a number."""
+        """The same parser with another number of threads.
+
+        Args:
+            threads: How many it may use at once; None: as many as there are processors.
+
+        """
         other = copy(self)
         other.threads = threads
         return other
@@ -112,31 +143,67 @@ class Parser:
         return Tokenizer(self.recipe.text, tokenized=True)
 
     def tokenizer_for(self, tokenized: bool) -> Tokenizer:
-        """The model's tokenizer, or one for text that is split already."""
+        """The model's tokenizer, or one for text that is split already.
+
+        Args:
+            tokenized: Whether text is split at spaces only.
+
+        """
         return self._split_already if tokenized else self.tokenizer
 
     def words(self, sentence: str | Sequence[str], tokenized: bool = False) -> list[str]:
-        """The words of a sentence as they are written; a list of words stays as it is."""
+        """The words of a sentence as they are written.
+
+        Args:
+            sentence: A string; a list of words stays as it is.
+            tokenized: Whether the string is split at spaces only.
+
+        """
         if not isinstance(sentence, str):
             return list(sentence)
         return self.tokenizer_for(tokenized).words(sentence)
 
     def reader(self, tokenized: bool = False) -> WordReader:
-        """What turns sentences into words and ids; it remembers what it has seen, so there is one."""
+        """What turns sentences into words and ids; it remembers what it has seen, so there is one.
+
+        Args:
+            tokenized: Whether strings are split at spaces only.
+
+        """
         return self._reader_of_words if tokenized else self._reader
 
     def scores(self, sentences: Iterable[Sentence]) -> list[Scores]:
-        """Distances before their activation, one before each word."""
+        """Distances before their activation, one before each word.
+
+        Args:
+            sentences: Strings, or lists of words.
+
+        """
         read = self.reader().read(sentences)
         return _cut(self._scored(read), read.ends)
 
     def scores_of_ids(self, ids: NDArray[np.int32], lengths: Sequence[int]) -> list[Scores]:
-        """The same of sentences of these lengths, given as numbers of the vocabulary."""
+        """The same of sentences that are numbers already.
+
+        Args:
+            ids: The words of all of them, as the vocabulary numbers them.
+            lengths: How many words each sentence has.
+
+        """
         ends = np.cumsum(lengths, dtype=np.int64)
         return _cut(self.network.scores(ids, ends), ends)
 
     def in_units(self, scores: NDArray[Number], builder: Builder) -> NDArray[Number]:
-        """Scores as a builder wants them."""
+        """Scores as a builder wants them.
+
+        Args:
+            scores: Distances before their activation.
+            builder: Those that lean want them in units of their standard deviation.
+
+        Raises:
+            InputError: That was not measured, since the model's training has not ended.
+
+        """
         if builder not in LEANING:
             return scores
         if not self.scale:
@@ -145,7 +212,12 @@ class Parser:
         return (scores.astype(np.float32) / np.float32(self.scale)).astype(scores.dtype)
 
     def activated(self, scores: NDArray[Number]) -> NDArray[Number]:
-        """The distances themselves: what the gates compare."""
+        """The distances themselves: what the gates compare.
+
+        Args:
+            scores: Distances before their activation.
+
+        """
         found = (1 + np.tanh(scores / 2)) / 2 if self.recipe.model.flavour == "released" else np.maximum(scores, 0)
         return found.astype(scores.dtype, copy=False)
 
@@ -155,7 +227,12 @@ class Parser:
         return sum(is_unknown(self.vocabulary.tokens[each]) for each in ids) / max(1, len(ids))
 
     def saturated(self, scores: Scores) -> NDArray[np.bool_]:
-        """Where the activation is flat, so that the gates cannot tell distances apart."""
+        """Where the activation is flat, so that the gates cannot tell distances apart.
+
+        Args:
+            scores: Distances before their activation.
+
+        """
         distances = self.activated(scores)
         if self.recipe.model.flavour == "paper":
             return distances == 0
@@ -164,7 +241,14 @@ class Parser:
     def parse_block(
         self, sentences: Iterable[Sentence], builder: Builder | None = None, *, tokenized: bool = False
     ) -> tuple[Trees, Array]:
-        """Some sentences with their trees, as flat arrays, and the distances of all words before their activation."""
+        """Some sentences with their trees, as flat arrays, and the distances of all words before their activation.
+
+        Args:
+            sentences: Strings, or lists of words, all of which are worked on at once.
+            builder: How distances become a tree; the model's own unless one is named.
+            tokenized: Whether strings are split at spaces only.
+
+        """
         read, chosen = self.reader(tokenized).read(sentences), builder or self.builder
         scores = self._scored(read)
         return Trees(read.words, read.ends, *self.spans(scores, read.ends, chosen)), scores
@@ -172,7 +256,14 @@ class Parser:
     def spans(
         self, scores: Array, ends: NDArray[np.int64], builder: Builder
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-        """The constituents that scores imply, as `trees.from_distances.spans_of_many` gives them."""
+        """The constituents that scores imply: their starts, their ends, and where each sentence ends among them.
+
+        Args:
+            scores: Distances before their activation, of sentences that follow each other.
+            ends: Where each sentence ends among the words of all.
+            builder: How distances become a tree.
+
+        """
         require_builder(builder)
         units = self.in_units(scores, builder)
         return (
@@ -180,7 +271,13 @@ class Parser:
         )
 
     def offsets(self, sentence: Sentence, tokenized: bool = False) -> list[tuple[int, int]]:
-        """Where each word begins and ends in a sentence, in characters; words of a list stand a space apart."""
+        """Where each word begins and ends in a sentence, in characters.
+
+        Args:
+            sentence: A string; the words of a list stand a space apart.
+            tokenized: Whether the string is split at spaces only.
+
+        """
         if isinstance(sentence, str):
             return [(piece.begin, piece.end) for piece in self.tokenizer_for(tokenized).pieces(sentence)]
         ends = accumulate(len(word) + 1 for word in sentence)
@@ -189,13 +286,29 @@ class Parser:
     def parse_many(
         self, sentences: Iterable[Sentence], builder: Builder | None = None, *, tokenized: bool = False
     ) -> Iterator[Parsed]:
-        """Parse any number of sentences in bounded memory, in order."""
+        """Parse any number of sentences in bounded memory, in order.
+
+        Args:
+            sentences: Strings, or lists of words.
+            builder: How distances become a tree; the model's own unless one is named.
+            tokenized: Whether strings are split at spaces only.
+
+        """
         for block in in_blocks(sentences):
             trees, scores = self.parse_block(block, builder, tokenized=tokenized)
             yield from map(Parsed, trees, _cut(scores, trees.ends))
 
     def require_finite(self, scores: Array, words: Sequence[str]) -> None:
-        """Refuse distances that are not numbers, which weights of a network give that has diverged."""
+        """Refuse distances that are not numbers, which weights of a network give that has diverged.
+
+        Args:
+            scores: One before each word.
+            words: The words, for the message.
+
+        Raises:
+            InputError: One of them is not finite.
+
+        """
         if not (finite := np.isfinite(scores)).all():
             word = words[int(finite.argmin())]
             cause = f"the distance before {word[:40]!r} is {scores[int(finite.argmin())]}"
@@ -215,7 +328,12 @@ class Parser:
         return WordReader(self._split_already, self.vocabulary)
 
     def save_weights(self, path: Path) -> None:
-        """Write them as `load` reads them."""
+        """Write the weights as `load` reads them.
+
+        Args:
+            path: The file, which is replaced in one step.
+
+        """
         write_arrays(path, self._weights, {"lookahead": self.network.lookahead})
 
     def __reduce__(self) -> tuple[type[Parser], tuple[Any, ...]]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby, islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from prpn.errors import InputError
 from prpn.text.compression import Source, decompressed
@@ -40,8 +40,12 @@ class LineError(InputError):
     """A line that is not text; `legible` is what can be read of it all the same."""
 
     def __init__(self, error: InputError, line: bytes) -> None:
-        ValueError.__init__(self, str(error))
-        self.legible = line.decode(errors="replace")
+        super().__init__(error.place, error.cause, error.remedy)
+        self.line, self.legible = line, line.decode(errors="replace")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How other processes get it."""
+        return type(self), (InputError(self.place, self.cause, self.remedy), self.line)
 
 
 class Rewritten(str):

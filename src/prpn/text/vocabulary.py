@@ -51,7 +51,19 @@ class Vocabulary:
     def build(
         counts: Mapping[str, int], minimum_count: int, maximum_size: int, *, with_start: bool, unknown_classes: int = 0
     ) -> Vocabulary:
-        """Take the special tokens, classes of unknown words, and the most frequent words; `maximum_size` 0: any."""
+        """Take the special tokens, classes of unknown words, and the most frequent words.
+
+        Args:
+            counts: How often each word was seen.
+            minimum_count: How often a word must have been seen to be known; 1 keeps all.
+            maximum_size: Tokens there may be, special ones included; 0: any number.
+            with_start: Whether there is a token `<s>`, for models that read sentence by sentence.
+            unknown_classes: Classes of unknown words; 0: one `<unk>` for all.
+
+        Raises:
+            ConfigError: No word is left.
+
+        """
         special = SPECIAL_TOKENS if with_start else (UNKNOWN, END)
         own = (word for word in counts if word not in SPECIAL_TOKENS and not is_unknown(word))
         words = sorted(own, key=lambda word: (-counts[word], word))
@@ -73,14 +85,24 @@ class Vocabulary:
         return token in self._ids
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """Ids, unknown tokens as their class or `<unk>`."""
+        """Give the ids of tokens, unknown ones as their class or `<unk>`.
+
+        Args:
+            tokens: As the model's tokenizer writes them.
+
+        """
         find, unknown = self._ids.get, self.unknown
         if not self.has_classes:
             return [find(token, unknown) for token in tokens]
         return [self._class(token) if (index := find(token)) is None else index for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Give the tokens with these ids."""
+        """Give the tokens with these ids.
+
+        Args:
+            ids: Numbers from 0 to the number of tokens less 1.
+
+        """
         return [self.tokens[index] for index in ids]
 
     @cached_property
@@ -114,14 +136,27 @@ class Vocabulary:
         return hashlib.sha256(json.dumps(self.tokens).encode()).hexdigest()
 
     def save(self, path: Path) -> None:
-        """Write vocabulary.json, one token a line."""
+        """Write vocabulary.json, one token a line.
+
+        Args:
+            path: The file, which is replaced in one step.
+
+        """
         text = json.dumps({"tokens": self.tokens}, ensure_ascii=False, indent=0) + "\n"
         with replacing(path) as file:
             file.write(text.encode())
 
     @staticmethod
     def load(path: Path) -> Vocabulary:
-        """Read vocabulary.json."""
+        """Read vocabulary.json.
+
+        Args:
+            path: The file.
+
+        Raises:
+            InputError: It cannot be read, or is no vocabulary.
+
+        """
         remedy = "take the vocabulary.json that was saved with the model"
         content = read_json(path, remedy)
         tokens = content.get("tokens") if isinstance(content, dict) else None

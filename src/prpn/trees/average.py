@@ -25,7 +25,17 @@ LONGEST = 3_000
 
 
 def average(trees: Sequence[Tree], weights: Sequence[float] | None = None) -> Tree:
-    """Find the binary tree with the most votes of trees over the same words."""
+    """Find the binary tree with the most votes of trees over the same words.
+
+    Args:
+        trees: One tree or more; each votes for its constituents of two words or more.
+        weights: How much each of them counts; all count alike unless given.
+
+    Raises:
+        InputError: The trees are over different words, or a sentence is too long to hold the votes for all its spans.
+        ConfigError: No tree, or weights that do not fit.
+
+    """
     if not trees:
         raise ConfigError("no trees to average: give one or more")
     weights = [1.0] * len(trees) if weights is None else weights

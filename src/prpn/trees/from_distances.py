@@ -65,8 +65,20 @@ LEAN = 0.75
 Distances = Sequence[float] | NDArray[np.floating]
 
 
-def build(words: Sequence[str], distances: Distances, builder: Builder) -> Tree:
-    """Build the tree that `distances`, one for the gap before each word, give to `words`."""
+def build(words: Sequence[str], distances: Distances, builder: Builder = "paper") -> Tree:
+    """Build the tree that distances give to words.
+
+    Args:
+        words: The words of one sentence.
+        distances: One for the gap before each word; the first matters to the builder `paper` alone.
+        builder: How they become a tree: `paper`, `unbiased`, `right-leaning` or `left-leaning`. The last two want
+            distances in units of their standard deviation; to the others only their order matters.
+
+    Raises:
+        InputError: There are more or fewer distances than words, or one of them is not a number.
+        ConfigError: No builder has this name.
+
+    """
     values = np.array(as_numbers(words, distances))
     require_builder(builder)
     if builder in LEANING and not np.isfinite(values).all():

@@ -60,7 +60,13 @@ class Tree:
 
     @staticmethod
     def of_sound_parts(words: tuple[str, ...], constituents: tuple[Constituent, ...]) -> Tree:
-        """A tree of parts that are known to fit together: what is checked elsewhere is not checked again."""
+        """A tree of parts that are known to fit together: what is checked elsewhere is not checked again.
+
+        Args:
+            words: The words of the sentence.
+            constituents: Start, end and label of each constituent, in pre-order.
+
+        """
         tree = object.__new__(Tree)
         object.__setattr__(tree, "words", words)
         object.__setattr__(tree, "constituents", constituents)
@@ -68,12 +74,26 @@ class Tree:
 
     @classmethod
     def from_brackets(cls, text: str, place: str = "brackets") -> Tree:
-        """Read what `brackets` writes, without labels; errors begin with `place`, such as `trees.txt:12`."""
+        """Read what `brackets` writes, without labels.
+
+        Args:
+            text: One tree, such as `(the (old man))`.
+            place: What errors begin with, such as `trees.txt:12`.
+
+        Raises:
+            InputError: The brackets do not match, or stand around nothing.
+
+        """
         return cls(*read_brackets(text, place))
 
     @classmethod
     def from_nltk(cls, nltk_tree: nltk.Tree) -> Tree:
-        """Read a tree of nltk, the label '' as none; needs the extra `prpn[nltk]`."""
+        """Read a tree of nltk; needs the extra `prpn[nltk]`.
+
+        Args:
+            nltk_tree: An `nltk.Tree` with words for leaves; the label '' is read as none.
+
+        """
         from prpn.integrations.nltk import from_nltk
 
         return from_nltk(nltk_tree)
@@ -136,7 +156,12 @@ class Tree:
         return max(depths_of((start, end) for start, end, _ in self.constituents), default=0)
 
     def pretty(self, width: int = 80) -> str:
-        """Draw the tree: above its words where these fit in one row of `width` columns, else one word a line."""
+        """Draw the tree in characters.
+
+        Args:
+            width: Columns there are: where the words fit in one row it is drawn above them, else one word a line.
+
+        """
         from prpn.trees.drawing import draw_tree  # only who draws pays for what drawing needs
 
         return draw_tree(self, width)
