@@ -21,6 +21,7 @@ from prpn.kernels.native_dropout import HashedMask
 from prpn.kernels.native_recurrence import native_recurrence
 from prpn.kernels.native_stick import native_stick
 from prpn.kernels.products import native_product
+from prpn.text.pieces import Piece
 from tests.kernels.native import needs_native_core
 from tests.kernels.parsers import random_parser
 
@@ -47,6 +48,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "prpn_parsing_scores": (
         FLOATS, 2, FLOATS, FLOATS, 0.0, 16, 3, 0, 0, 1, NUMBERS, 4, 0, lasting([4]), 1, 0, 4, FLOATS, 1,
     ),
+    "prpn_parsing_spans": (FLOATS, 4, lasting([1, 4]), 2, 0, NUMBERS, NUMBERS, 2, 1),
 }  # fmt: skip
 """Arguments that are right, and small enough for the arrays they point to."""
 ENDS = [lasting(ends) for ends in ([2, 4], [4, 2], [-1, 4], [2, 3])]
@@ -77,6 +79,7 @@ def test_what_is_right_is_done(name: str) -> None:
         *(("prpn_stick_backward", at) for at in (0, 1, 2, 5)),
         *(("prpn_parsing_rows", at) for at in (0, 2, 5, 7)),
         *(("prpn_parsing_scores", at) for at in (0, 2, 3, 10, 13, 17)),
+        *(("prpn_parsing_spans", at) for at in (0, 2, 5, 6)),
     ],
 )
 def test_arrays_must_be_there(name: str, at: int) -> None:
@@ -92,6 +95,7 @@ SIZES = [
     *(("prpn_stick_backward", at) for at in (3, 4)),
     *(("prpn_parsing_rows", at) for at in (1, 3, 4, 6)),
     *(("prpn_parsing_scores", at) for at in (1, 5, 6, 7, 11, 12, 14, 15, 16)),
+    *(("prpn_parsing_spans", at) for at in (1, 3, 7)),
 ]
 
 
@@ -104,7 +108,8 @@ def test_sizes_are_not_negative(name: str, at: int) -> None:
 @pytest.mark.parametrize(("name", "at"), SIZES)
 @pytest.mark.parametrize("size", [HUGE, 2**63 - 1, 2**46 + 16])
 def test_no_product_of_sizes_overflows(name: str, at: int, size: int) -> None:
-    if size < HUGE and name == "prpn_parsing_scores" and at in (11, 12, 14, 15):
+    few = {"prpn_parsing_scores": (11, 12, 14, 15), "prpn_parsing_spans": (3, 7)}
+    if size < HUGE and at in few.get(name, ()):
         pytest.skip("as many as memory has room for there may be")
     with pytest.raises(ValueError, match=r"larger than any memory|before they begin|after the last|all windows"):
         call(name, **{f"_{at}": size})
@@ -120,6 +125,7 @@ def test_no_product_of_sizes_overflows(name: str, at: int, size: int) -> None:
         ("prpn_stick_backward", 6),
         ("prpn_parsing_rows", 8),
         ("prpn_parsing_scores", 18),
+        ("prpn_parsing_spans", 8),
     ],
 )
 @pytest.mark.parametrize("threads", [0, -1, HUGE])
@@ -444,10 +450,26 @@ def test_the_recurrence_refuses_what_does_not_fit() -> None:
             read(**changed)
 
 
+@pytest.mark.parametrize(
+    ("changed", "cause"),
+    [
+        ({"_2": ENDS[1]}, "a sentence ends where it cannot"),
+        ({"_2": ENDS[2]}, "a sentence ends where it cannot"),
+        ({"_2": ENDS[3]}, "words after the last sentence"),
+        ({"_1": 9}, "words after the last sentence"),
+        ({"_7": 3}, "not room for as many spans"),
+        ({"_4": 4}, "unknown builder: 4"),
+    ],
+)
+def test_spans_are_of_sentences_that_are_there(changed: dict[str, Any], cause: str) -> None:
+    with pytest.raises(ValueError, match=cause):
+        call("prpn_parsing_spans", **changed)
+
+
 def test_parsing_refuses_arrays_that_do_not_fit() -> None:
     network = random_parser(channels=16).network
     ids, ends = np.array([1, 2, 3], dtype=np.int32), np.array([3])
-    rows = np.empty((3, network.rows.table.shape[1]), dtype=np.float32)
+    rows = np.empty((3, network.rows.windows * network.rows.channels), dtype=np.float32)
     out = np.empty(3, dtype=np.float32)
     for wrong in (ids.astype(np.int64), ids[::2]):
         with pytest.raises((TypeError, ValueError), match="the native core"):
@@ -456,20 +478,23 @@ def test_parsing_refuses_arrays_that_do_not_fit() -> None:
         parsing.make_rows(network.rows.embedding, network.rows._kernel, ids, rows[:2])
     with pytest.raises(IndexError, match="word 99 at 0"):
         parsing.make_rows(network.rows.embedding, network.rows._kernel, ids + np.int32(98), rows)
-    slots = network.rows.slots(ids)
-    assert slots is not None
-    parsing.scores(network, slots, 0, ends, out, 0)
+    found = network.rows.look_up(ids)
+    assert found is not None
+    table, slots = found
+    parsing.scores(network, table, slots, 0, ends, out, 0)
     for arguments in (
         (slots.astype(np.int64), 0, ends, out, 0), (slots, 0, ends.astype(np.int32), out, 0),
         (slots, 0, ends, out.astype(np.float64), 0), (slots, 0, ends, np.empty(4, dtype=np.float32), 0),
         (slots + np.int32(1 << 20), 0, ends, out, 0), (slots, 1, ends, out, 0), (slots[:2], 0, ends, out, 0),
     ):  # fmt: skip
         with pytest.raises((TypeError, ValueError, IndexError), match="the native core"):
-            parsing.scores(network, *arguments)
+            parsing.scores(network, table, *arguments)
 
 
 def new_text(form: Any = "jsonl", encode: Any = lambda words: [0 for _ in words]) -> parsing.TextWithTrees:
-    return parsing.TextWithTrees(form, lambda chunk, _: [chunk], encode, {}, [], lowercase=False, unknown=-1)
+    return parsing.TextWithTrees(
+        form, lambda chunk, _: [Piece(chunk, 0, len(chunk))], encode, {}, [], lowercase=False, unknown=-1
+    )
 
 
 def test_a_text_is_worked_on_in_order() -> None:
@@ -486,16 +511,16 @@ def test_a_text_is_worked_on_in_order() -> None:
     ):
         with pytest.raises(ValueError, match="the native core"):
             early()
-    ids, counts = lasting([0] * 3, np.int32), lasting([1] * 3)
+    ids, counts = lasting([0] * 6, np.int32), lasting([1] * 3)
     for words, size, all_, some, chunks in (
         (b"a\nb\nc\n", 6, 3, counts, 2), (b"a\nb\n", 4, 3, counts, 3), (b"a\nb\nc\n", 6, 2, counts, 3),
         (b"a\nb\nc\n", 6, 3, lasting([4, -2, 1]), 3), (b"a\nb\nc\n", 6, 3, lasting([2**62] * 3), 3),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"counts|as many words"):
-            library.prpn_text_define(text._handle, words, size, ids, all_, some, chunks)
-    library.prpn_text_define(text._handle, b"a\nb\nc\n", 6, ids, 3, counts, 3)
+            library.prpn_text_define(text._handle, words, size, ids, ids, all_, some, chunks)
+    library.prpn_text_define(text._handle, b"a\nb\nc\n", 6, ids, ids, 3, counts, 3)
     with pytest.raises(ValueError, match="no words are asked for"):
-        library.prpn_text_define(text._handle, b"a\nb\nc\n", 6, ids, 3, counts, 3)
+        library.prpn_text_define(text._handle, b"a\nb\nc\n", 6, ids, ids, 3, counts, 3)
     library.prpn_text_words(text._handle, 1, *places)
     with pytest.raises(ValueError, match="not as many scores as words"):
         library.prpn_text_write(text._handle, FLOATS, FLOATS, 2, 0, 1, places[0])
@@ -512,7 +537,7 @@ def test_a_text_is_worked_on_in_order() -> None:
 
 def test_a_text_is_made_and_asked_with_sense() -> None:
     library, handle = native.required_library(), ctypes.c_void_p()
-    for wrong in ((3, 0, 0, 9, 9), (-1, 0, 0, 9, 9), (0, 0, -2, 9, 9), (0, 0, 0, -1, 9), (0, 0, 0, 9, -1)):
+    for wrong in ((5, 0, 0, 9, 9), (-1, 0, 0, 9, 9), (0, 0, -2, 9, 9), (0, 0, 0, -1, 9), (0, 0, 0, 9, -1)):
         with pytest.raises(ValueError, match="the native core"):
             library.prpn_text_new(*wrong, ctypes.byref(handle))
     assert handle.value is None

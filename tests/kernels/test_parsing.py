@@ -253,9 +253,9 @@ def test_a_line_of_any_length_and_shape(
     }[scores]
     parser = random_parser()
     monkeypatch.setattr(
-        parser.network, "scores", lambda _, ends: np.concatenate([values[:n] for n in np.diff(ends, prepend=0)])
+        parser.network, "scores", lambda _, ends, __: np.concatenate([values[:n] for n in np.diff(ends, prepend=0)])
     )
-    for form, count in {"brackets": 100_001, "spans": 5_000, "jsonl": 5_000}.items():
+    for form, count in {"brackets": 100_001, "labelled": 100_001, "spans": 5_000, "jsonl": 5_000}.items():
         (tmp_path / "text").write_bytes(b"a " * count + b"\n\na\na b")
         found = written(parser, tmp_path / "text", form, builder, False)
         assert found == list(expected_lines(parser, tmp_path / "text", form, builder, False))

@@ -64,8 +64,16 @@ def test_signs_of_a_collapse() -> None:
     assert diagnosis(tied_sentences=51).collapsed
 
 
+def test_a_model_of_another_language_is_foreign_and_not_collapsed() -> None:
+    sentences = [tuple("uvwxyz"), tuple("xyz")]
+    model = parser()
+    assert model.share_unknown("uvwxyz") > 0.4
+    found = diagnose([left(words) for words in sentences], model.scores(sentences), model, "unbiased")
+    assert (found.left_overlap, found.collapsed, found.foreign) == (100, False, True)
+
+
 def test_left_branching_is_a_collapse() -> None:
-    sentences = [tuple("abcdef"[:size]) for size in (1, 2, 3, 6)]
+    sentences = [("the", "old", "man", "can", "not", "do")[:size] for size in (1, 2, 3, 6)]
     scores = [np.arange(float(len(words))) for words in sentences]
     found = diagnose([left(words) for words in sentences], scores, parser(), "unbiased")
     assert (found.left_overlap, found.tied_sentences) == (100, 0)

@@ -75,7 +75,8 @@ def test_json(tmp_path: Path) -> None:
     assert all(set(seeds) == {"mean", "spread", "best"} for seeds in found["seeds"].values())
     assert list(found["diagnostics"]) == ["one", "two"]
     diagnosis = {
-        "left_overlap", "right_overlap", "mean_depth", "tied_sentences", "saturated_distances", "collapsed"
+        "left_overlap", "right_overlap", "mean_depth", "tied_sentences", "saturated_distances", "unknown_words",
+        "collapsed", "foreign",
     }  # fmt: skip
     assert all(set(shape) == diagnosis for shape in found["diagnostics"].values())
     assert json.loads(json.dumps(found, allow_nan=False)) == found

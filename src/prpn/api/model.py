@@ -21,6 +21,7 @@ from itertools import chain, islice
 from pathlib import Path
 from secrets import randbits
 from sys import maxsize
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -36,6 +37,7 @@ from prpn.parsing.parser import Parser
 from prpn.parsing.pipe import checked_all, lines_of, trees_of
 from prpn.parsing.text import FileCounts, parse_into
 from prpn.parsing.words import Sentence, checked
+from prpn.text import fitness
 from prpn.text.atomic import output
 from prpn.text.files import place_of, read_pieces
 from prpn.text.lines import Pieces, numbered_lines, pieces_of
@@ -46,6 +48,7 @@ from prpn.trees.tree import Tree
 if TYPE_CHECKING:
     import torch
 
+    from prpn.api.training import Paths
     from prpn.kernels.parsing import Format
     from prpn.language.cache_pointer import CachePointer
     from prpn.language.generation import Sampling
@@ -272,11 +275,34 @@ class Model:
             How many lines there were, how many of them were not text, and what is wrong with the first of these.
 
         """
+        fitness.warn(path, self.parser.tokenizer_for(tokenized), self.vocabulary)
         with output(Path(out)) as file:
             return parse_into(
                 file.writelines, self.parser, str(path), form, builder,
                 tokenized=tokenized, strict=strict, progress=progress or (lambda _: None),
             )  # fmt: skip
+
+    def train(
+        self, texts: Paths, *, out: str | Path, settings: Mapping[str, Any] | None = None, **options: Any
+    ) -> Model:
+        """Go on learning from other text, beginning with these weights and with the recipe they were learned by.
+
+        Args:
+            texts: A file with one sentence a line, or several.
+            out: The model folder to make.
+            settings: Fields of the recipe to override, such as `{"training.epochs": 1}`.
+            options: Whatever else `prpn.train` takes.
+
+        Returns:
+            The new model; this one stays as it is.
+
+        """
+        from prpn.api.training import train
+
+        with TemporaryDirectory() as name:
+            speaker = Model(self.recipe, self.vocabulary, self._network, weights=self._weights, place=self.place)
+            speaker.save(start := Path(name, "start"))
+            return train(self.recipe, texts, out=out, init=start, settings=settings, **options)
 
     def perplexity(self, text: str) -> float:
         """Perplexity of a text.

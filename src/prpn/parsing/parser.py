@@ -27,7 +27,7 @@ from prpn.models.weights import PARTS, SCALE, lookahead_in, read_arrays, require
 from prpn.parsing.folded import Array, Folded, native_in_use
 from prpn.parsing.words import Sentence, Sentences, WordReader
 from prpn.text.tokenizer import Tokenizer
-from prpn.text.vocabulary import Vocabulary
+from prpn.text.vocabulary import Vocabulary, is_unknown
 from prpn.trees.from_distances import LEANING, require_builder, spans_of_many
 from prpn.trees.lines import Trees
 from prpn.trees.tree import Tree
@@ -220,6 +220,11 @@ class Parser:
         """
         found = (1 + np.tanh(scores / 2)) / 2 if self.recipe.model.flavour == "released" else np.maximum(scores, 0)
         return found.astype(scores.dtype, copy=False)
+
+    def share_unknown(self, words: Iterable[str]) -> float:
+        """How many of some words the model does not know."""
+        ids = self.vocabulary.encode(map(self.tokenizer.normalize, words))
+        return sum(is_unknown(self.vocabulary.tokens[each]) for each in ids) / max(1, len(ids))
 
     def saturated(self, scores: Scores) -> NDArray[np.bool_]:
         """Where the activation is flat, so that the gates cannot tell distances apart.

@@ -34,6 +34,9 @@ def print_evaluation(evaluation: Evaluation, console: Console | None = None) -> 
         out.print()
         out.print(part)
     for name, diagnosis in evaluation.diagnoses.items():
+        if diagnosis.foreign:
+            share = f"{diagnosis.unknown_words:.0f} % of these words are unknown to {name}"
+            out.print(f"{share}: use or train a model of this language.", style="bold red", markup=False)
         if diagnosis.collapsed:
             out.print(f"{name} has collapsed: its trees hardly depend on the words.", style="bold red", markup=False)
 

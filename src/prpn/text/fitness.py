@@ -32,7 +32,8 @@ SAMPLE_BYTES = 1 << 17
 """Of a text, enough to see what it is: about a thousand lines."""
 SPLIT_IT = "give one sentence a line, or say --sentences (train, parse, perplexity)"
 
-_UNKNOWN = 0.4
+UNKNOWN = 0.4
+"""Share of unknown words from which on a text is not of the model's language."""
 _RUNNING = 0.6
 _WRAPPED = 0.5
 _MARKUP = 0.5
@@ -106,7 +107,7 @@ def _unknown(lines: list[str], tokenizer: Tokenizer, vocabulary: Vocabulary) -> 
     if len(words) < _ENOUGH_WORDS:
         return
     share = sum(is_unknown(vocabulary.tokens[each]) for each in vocabulary.encode(words)) / len(words)
-    if share > _UNKNOWN:
+    if share > UNKNOWN:
         what = "characters" if tokenizer.by_character else "words"
         yield f"{share:.0%} of its {what} are unknown to the model; use or train one of this language"
 

@@ -109,7 +109,9 @@ class Evaluation:
             "seeds": {name: asdict(seeds) for name, seeds in self.seeds.items()},
             "self_f1": self.self_f1,
             "agreement": self.agreement,
-            "diagnostics": {name: asdict(d) | {"collapsed": d.collapsed} for name, d in self.diagnoses.items()},
+            "diagnostics": {
+                name: asdict(d) | {"collapsed": d.collapsed, "foreign": d.foreign} for name, d in self.diagnoses.items()
+            },
         }
 
 
