@@ -371,6 +371,18 @@ def test_a_model_of_ones_own_network(config: prpn.ModelConfig, kernels: str, tmp
     assert again.perplexity(line) == pytest.approx(model.perplexity(line), rel=1e-5)
 
 
+def test_a_batch_parser_takes_a_model() -> None:
+    model, lines = model_of(network_of(CONFIG)), ["word1 word6 word11", "word2"]
+    assert prpn.BatchParser(model).lines(lines) == list(model.pipe(lines, form="brackets"))
+
+
+def test_a_parser_alone_does_not_go_on_learning(tmp_path: Path) -> None:
+    model = model_of(network_of(CONFIG))
+    silent = prpn.Model(model.recipe, model.vocabulary, distilled=model.parser)
+    with pytest.raises(prpn.InputError, match="is a parser without a language model"):
+        silent.train(tmp_path / "text.txt", out=tmp_path / "out")
+
+
 def test_a_network_that_is_not_the_recipes_is_refused() -> None:
     with pytest.raises(prpn.ConfigError, match="the network's configuration is not the recipe's"):
         model_of(network_of(CONFIG), hidden=32)

@@ -296,11 +296,14 @@ class Model:
         Returns:
             The new model; this one stays as it is.
 
+        Raises:
+            InputError: The model is a parser without a language model, or a file or folder cannot be used.
+
         """
         from prpn.api.training import train
 
         with TemporaryDirectory() as name:
-            speaker = Model(self.recipe, self.vocabulary, self._network, weights=self._weights, place=self.place)
+            speaker = Model(self.recipe, self.vocabulary, weights=self._arrays(), place=self.place)
             speaker.save(start := Path(name, "start"))
             return train(self.recipe, texts, out=out, init=start, settings=settings, **options)
 
