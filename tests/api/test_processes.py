@@ -62,6 +62,14 @@ def test_errors_cross_processes(error: prpn.PrpnError) -> None:
     assert (type(again), str(again)) == (type(error), str(error))
 
 
+def test_what_parse_file_counts_crosses_processes(model: prpn.Model, tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"the old man\nnot \xff text\n")
+    counts = pickle.loads(pickle.dumps(model.parse_file(tmp_path / "text", tmp_path / "trees")))
+    (error,) = counts.errors
+    assert (error.place, error.cause) == (f"{tmp_path / 'text'}:2", "not UTF-8 (byte 0xff)")
+    assert str(error) == f"{error.place}: {error.cause}; {error.remedy}"
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("kind", ["model", "batch"])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

@@ -347,3 +347,59 @@ def test_frozen_parts_get_no_gradient(config: prpn.ModelConfig, kernels: str) ->
     for parameter in network.parameters():
         parameter.requires_grad_(False)
     assert not network.loss(network(tokens[:-1]), tokens[1:]).requires_grad
+
+
+# Back to a model
+
+
+def model_of(network: PRPN, **model: object) -> prpn.Model:
+    words = [f"word{number}" for number in range(VOCABULARY - 2)]
+    recipe = prpn.Recipe("own", text=prpn.TextConfig(tokenizer="none"), model=network.config).with_settings(
+        {f"model.{name}": value for name, value in model.items()}
+    )
+    return prpn.Model(recipe, prpn.Vocabulary(("<unk>", "</s>", *words)), network)
+
+
+def test_a_model_of_ones_own_network(config: prpn.ModelConfig, kernels: str, tmp_path: Path) -> None:
+    network = network_of(config)
+    losses_of_a_loop(network, torch.optim.AdamW(network.parameters(), lr=0.01), epochs=2)
+    model = model_of(network)
+    model.save(tmp_path / "own")
+    again = prpn.load(tmp_path / "own")
+    line = "word1 word6 word11 word16"
+    assert again.parse(line) == model.parse(line)
+    assert again.perplexity(line) == pytest.approx(model.perplexity(line), rel=1e-5)
+
+
+def test_a_batch_parser_takes_a_model() -> None:
+    model, lines = model_of(network_of(CONFIG)), ["word1 word6 word11", "word2"]
+    assert prpn.BatchParser(model).lines(lines) == list(model.pipe(lines, form="brackets"))
+
+
+def test_a_parser_alone_does_not_go_on_learning(tmp_path: Path) -> None:
+    model = model_of(network_of(CONFIG))
+    silent = prpn.Model(model.recipe, model.vocabulary, distilled=model.parser)
+    with pytest.raises(prpn.InputError, match="is a parser without a language model"):
+        silent.train(tmp_path / "text.txt", out=tmp_path / "out")
+
+
+def test_a_network_that_is_not_the_recipes_is_refused() -> None:
+    with pytest.raises(prpn.ConfigError, match="the network's configuration is not the recipe's"):
+        model_of(network_of(CONFIG), hidden=32)
+    assert model_of(network_of(CONFIG), dropout_between=0.5, builder="unbiased").network.config == CONFIG
+    with pytest.raises(prpn.ConfigError, match="a network of 9 tokens with a vocabulary of 23"):
+        model_of(PRPN(CONFIG, 9))
+
+
+def test_a_subclass_speaks_but_cannot_be_saved(tmp_path: Path) -> None:
+    network = network_of(CONFIG, Own)
+    model = model_of(network)
+    assert model.perplexity("word1 word6") > 1
+    with pytest.raises(prpn.InputError, match=r"weights that prpn\.PRPN does not have \(head\.bias\)"):
+        model.save(tmp_path / "own")
+    assert not (tmp_path / "own").exists()
+    with pytest.raises(prpn.InputError, match="loads the others with strict=False"):
+        model.parse("word1 word6")
+    plain = PRPN(CONFIG, VOCABULARY)
+    assert plain.load_state_dict(network.state_dict(), strict=False).missing_keys == []
+    assert len(model_of(plain).parse("word1 word6")) == 2

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from prpn.api.model import Model
 from prpn.config import Builder
 from prpn.errors import ConfigError
 from prpn.kernels.parsing import Format, TextWithTrees
@@ -54,7 +55,7 @@ class BatchParser:
 
     def __init__(
         self,
-        model: str | Path | Parser | None = None,
+        model: str | Path | Model | Parser | None = None,
         *,
         builder: Builder | None = None,
         tokenized: bool = False,
@@ -63,16 +64,21 @@ class BatchParser:
         """Read a parser.
 
         Args:
-            model: A model folder, an embedded model's name, or a parser; without it the embedded English model.
+            model: A model folder, an embedded model's name, or a model; without it the embedded English model.
             builder: How distances become a tree; the model's own unless one is named.
             tokenized: Sentences are split at spaces only.
             threads: How many threads a batch may use; 1 where an engine has a worker for each core. As many as there
                 are processors unless given.
 
+        Raises:
+            InputError: It is no model folder, or has no parsing network.
+            ConfigError: The model is one of characters, or there would be no thread.
+
         """
         if threads is not None and threads < 1:
             raise ConfigError(f"threads = {threads}: give 1 or more")
-        own = model if isinstance(model, Parser) else Parser.load(model)
+        given = model.parser if isinstance(model, Model) else model
+        own = given if isinstance(given, Parser) else Parser.load(given)
         self.parser = own.with_threads(threads)
         self.builder, self.tokenized, self.threads = builder or own.builder, tokenized, threads
         self.parser.require_words()

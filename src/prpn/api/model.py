@@ -83,7 +83,12 @@ class Model:
             weights: The network's weights, from which it is made when it is first asked for.
             place: How messages call the model.
 
+        Raises:
+            ConfigError: The network is not the recipe's, or not of this vocabulary.
+
         """
+        if network is not None:
+            _require_fit(network, recipe, vocabulary)
         self.recipe, self.vocabulary, self.place = recipe, vocabulary, place or recipe.name
         self._network, self._weights, self._distilled = network and network.eval(), weights, distilled
         self._tokenizer = Tokenizer(recipe.text)
@@ -145,12 +150,13 @@ class Model:
             folder: Where to; it must be new or empty.
 
         Raises:
-            InputError: The folder is in use, or cannot be written.
+            InputError: The folder is in use or cannot be written, or the network has parts that no folder has.
 
         """
+        weights = self._arrays() if self._speaks else None
         out = make_new_folder(Path(folder))
-        if self._weights is not None or self._network is not None:
-            write_arrays(out / WEIGHTS, self._arrays())
+        if weights is not None:
+            write_arrays(out / WEIGHTS, weights)
         if self._distilled is not None:
             self._distilled.save_weights(out / DISTILLED)
         self.vocabulary.save(out / VOCABULARY)
@@ -290,11 +296,14 @@ class Model:
         Returns:
             The new model; this one stays as it is.
 
+        Raises:
+            InputError: The model is a parser without a language model, or a file or folder cannot be used.
+
         """
         from prpn.api.training import train
 
         with TemporaryDirectory() as name:
-            speaker = Model(self.recipe, self.vocabulary, self._network, weights=self._weights, place=self.place)
+            speaker = Model(self.recipe, self.vocabulary, weights=self._arrays(), place=self.place)
             speaker.save(start := Path(name, "start"))
             return train(self.recipe, texts, out=out, init=start, settings=settings, **options)
 
@@ -443,8 +452,15 @@ class Model:
         """The weights as they are now."""
         if self._network is None and self._weights is not None:
             return self._weights
-        from prpn.training.checkpoint import arrays_of
+        from prpn.model import PRPN
+        from prpn.training.checkpoint import arrays_of, names_of
 
+        if type(self.network) is not PRPN:
+            own = sorted(self.network.state_dict().keys() - names_of(self.network.config))
+            if own:
+                cause = f"its network has weights that prpn.PRPN does not have ({own[0]})"
+                remedy = "keep these with torch.save, and give Model a PRPN that loads the others with strict=False"
+                raise InputError(self.place, cause, remedy)
         return arrays_of(self.network)
 
     def _scored(self, pieces: Pieces, tokenizer: Tokenizer, cache: CachePointer | None) -> Iterator[ScoredToken]:
@@ -452,6 +468,18 @@ class Model:
 
         lines = numbered_lines([pieces], tokenizer)
         return scored_tokens(self.network, self.vocabulary, self.recipe.training, lines, cache)
+
+
+def _require_fit(network: PRPN, recipe: Recipe, vocabulary: Vocabulary) -> None:
+    """Refuse a network that would not be the same once it is saved and read again."""
+    if network.config.shape != recipe.model.shape:
+        raise ConfigError(
+            f"the network's configuration is not the recipe's: give Recipe({recipe.name!r}, model=…) its own"
+        )
+    if (tokens := network.embedding.num_embeddings) != len(vocabulary):
+        raise ConfigError(
+            f"a network of {tokens:,} tokens with a vocabulary of {len(vocabulary):,}: give the one it is for"
+        )
 
 
 def load(model: str | Path | None = None, device: str = "cpu") -> Model:

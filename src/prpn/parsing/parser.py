@@ -222,7 +222,12 @@ class Parser:
         return found.astype(scores.dtype, copy=False)
 
     def share_unknown(self, words: Iterable[str]) -> float:
-        """How many of some words the model does not know."""
+        """Which share of some words the model does not know.
+
+        Args:
+            words: As they are written.
+
+        """
         ids = self.vocabulary.encode(map(self.tokenizer.normalize, words))
         return sum(is_unknown(self.vocabulary.tokens[each]) for each in ids) / max(1, len(ids))
 

@@ -46,6 +46,12 @@ def tensors_of(arrays: Mapping[str, NDArray[np.float32]]) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
+def names_of(config: ModelConfig) -> set[str]:
+    """What the weights of a network are called."""
+    with torch.device("meta"):  # shapes without numbers
+        return set(PRPN(config, 1).state_dict())
+
+
 def network_of(config: ModelConfig, vocabulary_size: int, weights: Mapping[str, Tensor], place: str) -> PRPN:
     """A network with these weights, made only once they are known to be its own: sizes in a file cost nothing."""
     require_fit(config, vocabulary_size, weights, place)
