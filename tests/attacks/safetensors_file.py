@@ -1,6 +1,6 @@
 """A safetensors file as what it is: a header of JSON, and bytes; nothing is checked when it is written.
 
-    8 bytes: the header's length    the header: {name: {dtype, shape, data_offsets}, …, "__metadata__": {…}}    bytes
+8 bytes: the header's length    the header: {name: {dtype, shape, data_offsets}, …, "__metadata__": {…}}    bytes
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ class Raw:
         header, data = json.loads(content[8 : 8 + length]), content[8 + length :]
         metadata = header.pop(METADATA, {})
         return Raw(
-            {
-                name: (each["dtype"], each["shape"], data[slice(*each["data_offsets"])])
-                for name, each in header.items()
-            },
+            {name: (each["dtype"], each["shape"], data[slice(*each["data_offsets"])]) for name, each in header.items()},
             metadata,
         )
 

@@ -106,7 +106,7 @@ def run_command(words: list[str], room: Path) -> tuple[int, str, str]:
     with (room / "out").open("w+b") as out, (room / "err").open("w+b") as err, (room / "empty").open("rb") as empty:
         for number, file in enumerate((empty, out, err)):
             os.dup2(file.fileno(), number)
-        sys.stdin, sys.stdout = io.TextIOWrapper(open(0, "rb", closefd=False)), _text(1)  # noqa: PTH123, SIM115
+        sys.stdin, sys.stdout = io.TextIOWrapper(open(0, "rb", closefd=False)), _text(1)  # noqa: SIM115
         sys.stderr = sys.__stderr__ = _text(2)
         sys.argv = ["prpn", *words]
         try:
@@ -122,7 +122,7 @@ def run_command(words: list[str], room: Path) -> tuple[int, str, str]:
 
 
 def _text(descriptor: int) -> Any:
-    return io.TextIOWrapper(open(descriptor, "wb", closefd=False), "utf-8", line_buffering=True)  # noqa: PTH123, SIM115
+    return io.TextIOWrapper(open(descriptor, "wb", closefd=False), "utf-8", line_buffering=True)
 
 
 def checked(status: int, out: str, err: str, *, is_json: bool = False, many_lines: bool = False) -> None:

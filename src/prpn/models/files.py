@@ -7,6 +7,7 @@ nested a million deep. Whatever cannot be read is an `InputError` that names the
 from __future__ import annotations
 
 import json
+import math
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -82,6 +83,8 @@ def parse_json(text: str, path: Path, remedy: str) -> Any:
 
 def shown(value: Any) -> str:
     """A value of a stranger, fit for a message: one line, and a short one, whatever it is."""
+    if isinstance(value, list) and len(value) < 5 and not any(isinstance(each, list | dict) for each in value):
+        return f"[{', '.join(map(shown, value))}]"
     if isinstance(value, list | dict):
         return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,}"
     try:
@@ -89,6 +92,15 @@ def shown(value: Any) -> str:
     except ValueError:  # a number of thousands of digits
         return "a number of thousands of digits"
     return text if len(text) <= SHOWN and not (isinstance(value, str) and len(value) > SHOWN) else f"{text[:SHOWN]}…"
+
+
+def finite(value: Any) -> Any:
+    """The same with null for what is not finite: JSON has no word for it."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_deep(value: Any) -> bool:

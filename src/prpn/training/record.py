@@ -13,10 +13,11 @@ import torch
 from prpn import kernels, provenance
 from prpn.config import Recipe
 from prpn.errors import InputError
-from prpn.models.files import CARD, METRICS, RECORD, read_json, read_text
+from prpn.models.files import CARD, RECORD, finite, read_json
 from prpn.text.atomic import replacing
 from prpn.training.data import Data
 from prpn.training.evaluate import LanguageScore
+from prpn.training.metrics import read_metrics
 
 
 def machine() -> dict[str, Any]:
@@ -50,7 +51,6 @@ def score_json(score: LanguageScore) -> dict[str, Any]:
 
 def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore, outcome: dict[str, Any]) -> None:
     """Write record.json: the whole run in one file, fit to be kept among the results."""
-    lines = read_metrics(folder / METRICS)
     record = {
         "command": provenance.command(),
         **outcome,
@@ -62,10 +62,10 @@ def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore,
         },
         "machine": machine(),
         "validation": {**score_json(final), "protocol": protocol(recipe)},
-        "metrics": lines,
+        "metrics": read_metrics(folder),
     }
     with replacing(folder / RECORD) as file:
-        file.write((json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
+        file.write((json.dumps(finite(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def read_record(folder: Path) -> dict[str, Any]:
