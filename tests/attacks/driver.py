@@ -24,6 +24,9 @@ from tests.attacks.mutations import spoil
 from tests.attacks.tries import RELEVANT, TRIES, Kit, Try, Wrong
 
 SECONDS = 20
+"""Of a processor that a try may take."""
+PATIENCE = 60
+"""Seconds by the clock: a machine may have other work, but who waits for a pipe waits for ever."""
 MEMORY = 1 << 30
 ADDRESSES = 6 << 30
 """More than that is not asked for without need: an allocation beyond it fails, on any machine."""
@@ -118,7 +121,9 @@ def watched(number: int, name: str, attempt: Try, kit: Kit, changes: tuple[str, 
             if "asan" not in os.environ.get("LD_PRELOAD", ""):
                 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.setitimer(signal.ITIMER_REAL, SECONDS)
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
             try:
                 attempt(kit)
             except PrpnError as error:
@@ -139,7 +144,7 @@ def watched(number: int, name: str, attempt: Try, kit: Kit, changes: tuple[str, 
     _, status, usage = os.wait4(child, 0)
     if os.WIFSIGNALED(status):
         ended = os.WTERMSIG(status)
-        kind = "hang" if ended == signal.SIGALRM else "signal"
+        kind = "hang" if ended in (signal.SIGALRM, signal.SIGPROF) else "signal"
         said = signal.Signals(ended).name
     elif not kind:
         kind, said = "exit", f"status {os.waitstatus_to_exitcode(status)}"

@@ -198,8 +198,15 @@ def require_agreement(
         raise InputError(place, f"{SCALE} is {scale:g}", _CHECK)
 
 
-def require_agreeing_shapes(shapes: Shapes, vocabulary: int, lookahead: int, lookback: int | None, place: str) -> None:
-    """The same by the shapes alone."""
+def require_agreeing_shapes(
+    shapes: Shapes,
+    vocabulary: int,
+    lookahead: int,
+    lookback: int | None,
+    place: str,
+    parts: tuple[str, ...] = PARTS,
+) -> None:
+    """The same by the shapes alone; names that begin with `parts` must be those of a parsing network."""
 
     def refuse(cause: str) -> None:
         raise InputError(place, cause, _CHECK)
@@ -234,5 +241,5 @@ def require_agreeing_shapes(shapes: Shapes, vocabulary: int, lookahead: int, loo
     for name in (SCALE, "parsing.norm.num_batches_tracked"):
         if name in shapes:
             expect(name, ())
-    if unexpected := sorted(name for name in shapes if name.startswith(PARTS) and name not in _OF_A_PARSER):
+    if unexpected := sorted(name for name in shapes if name.startswith(parts) and name not in _OF_A_PARSER):
         refuse(f"nothing is called {shown(unexpected[0])[1:-1]}")

@@ -88,13 +88,13 @@ class Parser:
         path = distilled if distilled.exists() else folder / WEIGHTS
         recipe, vocabulary = read_saved_recipe(folder / CONFIG), Vocabulary.load(folder / VOCABULARY)
         _require_parsing(recipe, str(path))
-        lookback = None if path == distilled else recipe.model.lookback
+        lookback, parts = (None, ("",)) if path == distilled else (recipe.model.lookback, PARTS)
 
         def check(shapes: Shapes, header: Mapping[str, Any]) -> None:
             lookahead = lookahead_in(header, str(path))
-            require_agreeing_shapes(shapes, len(vocabulary), lookahead, lookback, str(path))
+            require_agreeing_shapes(shapes, len(vocabulary), lookahead, lookback, str(path), parts)
 
-        weights, header = read_arrays(path, check, PARTS)
+        weights, header = read_arrays(path, check, parts)
         return cls(recipe, vocabulary, weights, str(path), lookahead_in(header, str(path)))
 
     @property
