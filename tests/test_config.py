@@ -21,6 +21,7 @@ from prpn.config import (
 )
 from prpn.errors import ConfigError, PrpnError
 from prpn.model import PRPN
+from prpn.models.files import shown
 from tests.refusals import raises_config_error
 
 RECIPE = Recipe("tiny")

@@ -43,7 +43,14 @@ NUMBERS = (0.0, -0.0, -1.0, 1e-45, 1e-38, 1e-30, 1e-20, 1e10, 1e20, 1e30, 3.4e38
 def spoil(draw: random.Random, folder: Path) -> list[str]:
     """One change, or up to four."""
     count = draw.choice((1, 1, 1, 1, 2, 2, 3, 4))
-    return [draw.choices(list(MUTATIONS), list(MUTATIONS.values()))[0](draw, folder) for _ in range(count)]
+    return [_applied(draw.choices(list(MUTATIONS), list(MUTATIONS.values()))[0], draw, folder) for _ in range(count)]
+
+
+def _applied(mutation: Mutation, draw: random.Random, folder: Path) -> str:
+    try:
+        return mutation(draw, folder)
+    except Exception as error:  # what was spoiled before is not what this one can spoil
+        return f"{getattr(mutation, '__name__', mutation)} found nothing to spoil ({type(error).__name__})"
 
 
 def _some(draw: random.Random, folder: Path, names: tuple[str, ...]) -> Path | None:

@@ -32,7 +32,7 @@ from prpn.errors import ConfigError, InputError
 from prpn.locks import lock_across_forks
 from prpn.models.files import CONFIG, DISTILLED, VOCABULARY, WEIGHTS, make_new_folder
 from prpn.models.folder import model_folder
-from prpn.models.weights import Array, read_arrays, require_fit, write_arrays
+from prpn.models.weights import Array, read_network, write_arrays
 from prpn.parsing.parser import Parser
 from prpn.parsing.pipe import checked_all, lines_of, trees_of
 from prpn.parsing.words import Sentence, checked
@@ -355,9 +355,6 @@ def load(model: str | Path | None = None, device: str = "cpu") -> Model:
     distilled = Parser.load(folder) if (folder / DISTILLED).exists() else None
     weights = None
     if distilled is None or (folder / WEIGHTS).exists():
-        place = str(folder / WEIGHTS)
-        weights, _ = read_arrays(
-            folder / WEIGHTS, lambda shapes, _: require_fit(shapes, recipe.model, len(vocabulary), place)
-        )
+        weights = read_network(folder / WEIGHTS, recipe.model, len(vocabulary))
     loaded = Model(recipe, vocabulary, None, distilled, weights, str(folder))
     return loaded if device == "cpu" else loaded.to(device)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from prpn.api.model import load
+from prpn.config import read_saved_recipe
 from prpn.errors import InputError
 from prpn.models.files import (
     CONFIG,
@@ -27,7 +27,9 @@ from prpn.models.files import (
     require_regular,
 )
 from prpn.models.folder import model_folder
+from prpn.models.weights import read_network
 from prpn.parsing.parser import Parser
+from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import read_tensors, write_tensors
 from prpn.training.folder import make_folder
 
@@ -47,7 +49,11 @@ def pack(model: str | Path, out: Path) -> int:
     others = [path for path in others if path.is_file() and path.name not in (*weights, *LEFT_OUT)]
     for path in others:
         _require_own(path)
-    load(folder)  # what is handed on has been looked at
+    recipe, vocabulary = read_saved_recipe(folder / CONFIG), Vocabulary.load(folder / VOCABULARY)
+    if DISTILLED in weights:  # what is handed on has been looked at
+        Parser.load(folder)
+    if WEIGHTS in weights:
+        read_network(folder / WEIGHTS, recipe.model, len(vocabulary))
     make_folder(out)
     for name in weights:
         tensors, header = read_tensors(folder / name)

@@ -89,6 +89,12 @@ def read_arrays(path: Path, check: Check, prefixes: tuple[str, ...] = ("",)) -> 
     return arrays, header
 
 
+def read_network(path: Path, config: ModelConfig, vocabulary: int) -> dict[str, Array]:
+    """The weights of a whole network of this configuration; no other file is read."""
+    arrays, _ = read_arrays(path, lambda shapes, _: require_fit(shapes, config, vocabulary, str(path)))
+    return arrays
+
+
 def write_arrays(path: Path, arrays: Mapping[str, Array], header: Mapping[str, Any] | None = None) -> None:
     """Write a safetensors file, replacing an older one in one step."""
     metadata = None if header is None else {"json": json.dumps(header)}
