@@ -20,7 +20,7 @@ from prpn.training.checkpoint import weights_of
 from tests.attacks.sound import KINDS
 from tests.training.tiny import recipe
 
-CASES = 40
+CASES = 20
 
 
 @pytest.mark.skipif(not hasattr(os, "fork") or not Path("/proc/self/statm").exists(), reason="needs Linux")

@@ -18,7 +18,7 @@ import prpn
 from prpn.errors import InputError, PrpnError
 from prpn.language.cached_score import load_cache
 from prpn.models.files import finite, read_json, shown
-from prpn.models.weights import read_network
+from prpn.models.weights import read_arrays, read_network
 from prpn.training.lock import only_run
 from prpn.training.metrics import Metrics
 from prpn.training.position import Position
@@ -70,7 +70,7 @@ def test_no_file_of_a_folder_is_waited_for(name: str, kind: str, home: Path, fol
         assert_refused(command("info", folder), 1, "README.md: is not a file")
     else:
         words = ("perplexity", home / "text.txt", "-m", folder, "--cache")
-        assert_refused(command(*words), 1, "cache.json: is not a file")
+        assert_refused(command(*words), 1, "cache.json: not a cache with size, theta and lambda (is not a file)")
 
 
 def test_a_card_of_comments_without_ends(folder: Path, command: Command) -> None:
@@ -145,6 +145,32 @@ def test_a_parsers_file_holds_a_parsers_arrays_alone(home: Path, tmp_path: Path)
     spoil(model / "parser.safetensors", lambda raw: raw.put("extra", np.zeros(3, np.float32)))
     with pytest.raises(InputError, match="nothing is called extra"):
         prpn.load(model)
+
+
+def test_a_look_ahead_beyond_all_windows(home: Path, tmp_path: Path) -> None:
+    model = copytree(home / "distilled", tmp_path / "distilled")
+    spoil(model / "parser.safetensors", lambda raw: setattr(raw, "json", {"lookahead": 10**4000}))
+    with pytest.raises(InputError, match=r"look-ahead 1000+…; take") as caught:
+        prpn.load(model)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_window_beyond_all_sentences(home: Path, tmp_path: Path) -> None:
+    """Nothing else in the folder says how wide it is."""
+    model = copytree(home / "distilled", tmp_path / "distilled")
+    raw = Raw.read(model / "parser.safetensors")
+    shapes = {each: list(shape) for each, (_, shape, _) in raw.arrays.items()}
+    shapes["parsing.convolution.weight"][2] = 1 << 26
+    write_sparse(model / "parser.safetensors", shapes, raw.metadata)
+    with pytest.raises(InputError, match="has a window of 67,108,864 words"):
+        prpn.load(model)
+
+
+def test_arrays_that_no_memory_holds(tmp_path: Path) -> None:
+    """The library that reads them would panic."""
+    write_sparse(tmp_path / "x.safetensors", {"a": [1 << 40]})
+    with pytest.raises(InputError, match="not a readable safetensors file"):
+        read_arrays(tmp_path / "x.safetensors", lambda *_: None)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "/dev/full", "own file"])

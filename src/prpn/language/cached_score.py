@@ -92,8 +92,9 @@ def load_cache(folder: Path) -> CachePointer:
         if type(size) is not int or {type(theta), type(weight)} - {int, float}:
             raise TypeError
         return CachePointer(size, float(theta), float(weight))
-    except InputError:
-        raise
+    except InputError as error:
+        cause = f"not a cache with size, theta and lambda ({error.cause})"
+        raise InputError(str(folder / CACHE), cause, remedy) from None
     except (ValueError, KeyError, TypeError, OverflowError):
         raise InputError(str(folder / CACHE), "not a cache with size, theta and lambda", remedy) from None
 

@@ -38,6 +38,8 @@ Check = Callable[[Shapes, Mapping[str, Any]], object]
 
 PARTS = ("embedding.", "parsing.")
 """How the names of a parsing network's weights begin."""
+WIDEST = 10_000
+"""Words that a parsing network may see at once; longer sentences are few."""
 SCALE = "parsing.distance_scale"
 """Standard deviation of the distances before their activation; 0 before it was measured."""
 SMALLEST_SCALE, LARGEST_SCALE = 1e-20, 1e20
@@ -82,6 +84,7 @@ def read_arrays(path: Path, check: Check, prefixes: tuple[str, ...] = ("",)) -> 
     with opened(path, "numpy") as (file, header):
         shapes = shapes_in(file, prefixes)
         check(shapes, header)
+        np.empty(sum(map(math.prod, shapes.values())), np.float32)  # safetensors panics where memory has no room
         with np.errstate(over="ignore"):  # what fp32 cannot hold is not finite
             arrays = {name: file.get_tensor(name).astype(np.float32) for name in shapes}
     for name, array in arrays.items():
@@ -234,9 +237,9 @@ def require_agreeing_shapes(
     if len(kernel) != 3 or 0 in kernel or kernel[1] != table[1]:
         refuse(f"parsing.convolution.weight has shape {_written(kernel)} beside embeddings of {table[1]:,} numbers")
     channels, windows = kernel[0], kernel[2]
-    if lookahead >= windows or lookback not in (None, windows - 1 - lookahead):
-        seen = f"a window of {windows} words" + ("" if lookback is None else f", look-back {lookback}")
-        refuse(f"parsing.convolution.weight has {seen} and look-ahead {lookahead}")
+    if windows > WIDEST or lookahead >= windows or lookback not in (None, windows - 1 - lookahead):
+        seen = f"a window of {windows:,} words" + ("" if lookback is None else f", look-back {lookback}")
+        refuse(f"parsing.convolution.weight has {seen} and look-ahead {shown(lookahead)}")
     heads = shape_of("parsing.heads.weight")
     if len(heads) != 3 or heads[0] not in (1, 2) or heads[2] != 1 or heads[1] not in (channels, channels / heads[0]):
         refuse(f"parsing.heads.weight has shape {_written(heads)} beside {channels:,} channels")
