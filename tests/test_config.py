@@ -21,6 +21,7 @@ from prpn.config import (
 )
 from prpn.errors import ConfigError, PrpnError
 from prpn.model import PRPN
+from prpn.models.files import shown
 from tests.refusals import raises_config_error
 
 RECIPE = Recipe("tiny")
@@ -334,7 +335,7 @@ def numbers_of(expected: type) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("section", "key"), numbers_of(int))
 @pytest.mark.parametrize("value", [2**31, 10**400], ids=["2^31", "10^400"])
 def test_a_whole_number_out_of_range_is_refused(section: str, key: str, value: int) -> None:
-    with raises_config_error(rf"{section}\.{key} = {value}: give at most 2,147,483,647"):
+    with raises_config_error(rf"{section}\.{key} = {shown(value)}: give at most 2,147,483,647"):
         recipe_from({section: {key: value}}, "tiny")
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from prpn.errors import ConfigError
-from prpn.models.files import read_json, read_text
+from prpn.models.files import read_json, read_text, shown
 from prpn.text.atomic import replacing
 from prpn.text.files import legible
 
@@ -235,7 +235,6 @@ class TrainingConfig:
             "weight_decay", "activity_penalty", "change_penalty",
         ):  # fmt: skip
             _require(getattr(self, name) >= 0, f"training.{name} = {getattr(self, name)}: give 0 or more")
-        _require(self.seed < 2**64, f"training.seed = {self.seed}: give a number below 2^64")
         _require(self.epochs > 0 or self.steps > 0, "a run needs an end: set training.epochs or training.steps")
         _require(self.checkpoint_every >= 1, "training.checkpoint_every must be at least 1")
         for name in ("learning_rate", "epsilon"):
@@ -266,10 +265,10 @@ class Recipe:
     def __post_init__(self) -> None:
         for key in ("name", "description"):
             value = getattr(self, key)
-            _require(isinstance(value, str), f"{key} = {value!r}: expected {_KIND_NAMES[str]}")
+            _require(isinstance(value, str), f"{key} = {shown(value)}: expected {_KIND_NAMES[str]}")
         _require(
             self.name not in ("", ".", "..") and not set("/\\\0") & set(self.name),
-            f"name = {self.name!r}: a run's folder is called so; give the name of a folder, not a path",
+            f"name = {shown(self.name)}: a run's folder is called so; give the name of a folder, not a path",
         )
         _require(
             self.training.batching == "stream" or self.text.line_ends,
@@ -298,8 +297,9 @@ class Recipe:
         settings: dict[str, Any] = {}
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
+            shown = assignment if len(assignment) < 100 else f"{assignment[:100]}…"
             form = "write section.key=value, such as training.epochs=5"
-            _require(bool(equals and "." in path), f"--set {assignment}: {form}")
+            _require(bool(equals and path.strip().partition(".")[2]), f"--set {shown}: {form}")
             settings[path.strip()] = _value_of(text.strip())
         return self.with_settings(settings)
 
@@ -357,13 +357,16 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
         raise ConfigError(f"{name_or_path}: {error}") from None
     except ValueError as error:  # numbers of thousands of digits included
         raise ConfigError(f"{name_or_path}: not valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{name_or_path}: not valid TOML: nested too deep") from None
 
 
 def recipe_from(values: Mapping[str, Any], name: str) -> Recipe:
     """A recipe from nested plain values, as TOML and JSON give them."""
     known = [f.name for f in dataclasses.fields(Recipe)]
     for key in values:
-        _require(key in known, f"unknown section {key}{_nearest(key, known)}")
+        if key not in known:
+            raise ConfigError(f"unknown section {shown(key)[1:-1]}{_nearest(key, known)}")
     sections = {key: _section(key, values[key]) for key in SECTIONS if key in values}
     return Recipe(name=values.get("name", name), description=values.get("description", ""), **sections)
 
@@ -385,12 +388,13 @@ def read_saved_recipe(path: Path) -> Recipe:
 
 
 def _section(section: str, values: Any) -> Any:
-    _require(isinstance(values, Mapping), f"{section} must be a section of keys, not {values!r}")
+    _require(isinstance(values, Mapping), f"{section} must be a section of keys, not {shown(values)}")
     kind = SECTIONS[section]
     types = get_type_hints(kind)
     converted = {}
     for key, value in values.items():
-        _require(key in types, f"unknown key {section}.{key}{_nearest(key, list(types))}")
+        if key not in types:
+            raise ConfigError(f"unknown key {section}.{shown(key)[1:-1]}{_nearest(key, list(types))}")
         converted[key] = math.inf if types[key] is float and value == "inf" else value
     return kind(**converted)
 
@@ -405,15 +409,18 @@ def _check_types(config: Any, section: str) -> None:
                 raise ConfigError(f"{section}.{key} is more than numbers can hold; give a smaller one") from None
         if get_origin(expected) is Literal:
             choices = get_args(expected)
-            _require(value in choices, f"{section}.{key} = {value!r}: choose one of {', '.join(map(repr, choices))}")
+            _require(
+                value in choices, f"{section}.{key} = {shown(value)}: choose one of {', '.join(map(repr, choices))}"
+            )
         else:
             fits = isinstance(value, expected) and (expected is bool or not isinstance(value, bool))
-            _require(fits, f"{section}.{key} = {value!r}: expected {_KIND_NAMES[expected]}")
+            _require(fits, f"{section}.{key} = {shown(value)}: expected {_KIND_NAMES[expected]}")
             if expected is float:
                 _require(not math.isnan(value), f"{section}.{key} is not a number")
                 _require(key == "temperature" or math.isfinite(value), f"{section}.{key}: give a finite number")
-            if expected is int and key != "seed":
-                _require(value <= _LARGEST, f"{section}.{key} = {value}: give at most {_LARGEST:,}")
+            if expected is int:
+                most = _LARGEST if key != "seed" else 2**64 - 1
+                _require(abs(value) <= most, f"{section}.{key} = {shown(value)}: give at most {most:,}")
 
 
 _KIND_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -424,7 +431,7 @@ _LARGEST = 2**31 - 1
 def _value_of(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -435,6 +442,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
+    name = name[:100]  # the search takes the square of its length
     return did_you_mean(name, known) or f"; known: {', '.join(known)}"
 
 

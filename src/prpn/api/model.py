@@ -32,7 +32,7 @@ from prpn.errors import ConfigError, InputError
 from prpn.locks import lock_across_forks
 from prpn.models.files import CONFIG, DISTILLED, VOCABULARY, WEIGHTS, make_new_folder
 from prpn.models.folder import model_folder
-from prpn.models.weights import Array, read_arrays, write_arrays
+from prpn.models.weights import Array, read_network, write_arrays
 from prpn.parsing.parser import Parser
 from prpn.parsing.pipe import checked_all, lines_of, trees_of
 from prpn.parsing.text import FileCounts, parse_into
@@ -498,6 +498,6 @@ def load(model: str | Path | None = None, device: str = "cpu") -> Model:
     distilled = Parser.load(folder) if (folder / DISTILLED).exists() else None
     weights = None
     if distilled is None or (folder / WEIGHTS).exists():
-        weights, _ = read_arrays(folder / WEIGHTS)
+        weights = read_network(folder / WEIGHTS, recipe.model, len(vocabulary))
     loaded = Model(recipe, vocabulary, None, distilled, weights, str(folder))
     return loaded if device == "cpu" else loaded.to(device)

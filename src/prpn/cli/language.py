@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -24,9 +23,6 @@ from prpn.cli.options import (
     reader_of,
 )
 from prpn.cli.streams import tell
-
-_MARKER = re.compile(r"<!--.*?-->\n")
-"""What on a card is not meant for its readers."""
 
 
 @app.command(no_args_is_help=True)
@@ -179,21 +175,21 @@ def info(
     from prpn import kernels
     from prpn.api.model import load
     from prpn.config import read_saved_recipe
-    from prpn.model import PRPN
-    from prpn.models.files import CONFIG, WEIGHTS
+    from prpn.models.files import CARD, CONFIG, VOCABULARY, WEIGHTS, read_text
     from prpn.models.folder import model_folder
+    from prpn.models.weights import parameters_of
     from prpn.text.vocabulary import Vocabulary
     from prpn.training.record import read_record
 
     folder = model_folder(model)
-    card = folder / "README.md"
+    card = folder / CARD
     if card.exists() or (folder / WEIGHTS).exists():
         trained = load(folder)
-        recipe, vocabulary, network = trained.recipe, trained.vocabulary, trained.network
+        recipe, vocabulary = trained.recipe, trained.vocabulary
+        _ = trained.network  # is there one?
     else:  # its training was stopped before the first evaluation
-        recipe, vocabulary = read_saved_recipe(folder / CONFIG), Vocabulary.load(folder / "vocabulary.json")
-        network = PRPN(recipe.model, len(vocabulary))
-    parameters = sum(p.numel() for p in network.parameters())
+        recipe, vocabulary = read_saved_recipe(folder / CONFIG), Vocabulary.load(folder / VOCABULARY)
+    parameters = parameters_of(recipe.model, len(vocabulary))
     if as_json:
         elsewhere = ("recipe", "metrics")
         print_json(
@@ -208,8 +204,19 @@ def info(
         )
         return
     if card.exists():
-        print(_MARKER.sub("", card.read_text(encoding="utf-8")))
+        print(_for_readers(read_text(card)))
     else:
         print(f"# {folder.resolve().name}\n\nTraining has not finished.\n")
         print(f"recipe {recipe.name}, vocabulary {len(vocabulary):,}")
     print(f"{parameters:,} parameters; kernels: {kernels.described()}")
+
+
+def _for_readers(card: str) -> str:
+    """A card without the comments that end a line, and without what would steer the terminal."""
+    shown = []
+    for line in card.splitlines(keepends=True):
+        begin = line.find("<!--")
+        if begin >= 0 and line.endswith("-->\n"):
+            line = line[:begin]
+        shown.append(line)
+    return "".join(letter for letter in "".join(shown) if letter.isprintable() or letter in "\n\t")

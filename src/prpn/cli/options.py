@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from prpn.cli.completion import models
 from prpn.errors import ConfigError
+from prpn.models.files import finite
 from prpn.models.folder import DEFAULT, model_folder
 from prpn.text.files import legible
 
@@ -78,7 +79,7 @@ def reader_of(sentences: bool, language: str | None) -> Callable[[str], str]:
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one line of JSON."""
-    print(legible(json.dumps(value, ensure_ascii=False)))
+    print(legible(json.dumps(finite(value), ensure_ascii=False, allow_nan=False)))
 
 
 def write_bytes(pieces: Iterable[bytes | memoryview]) -> None:

@@ -23,6 +23,7 @@ from prpn.distillation.lessons import Lessons, mark_lessons, tree_lessons
 from prpn.distillation.student import Student, gap_scores, mark_loss, splitting_loss
 from prpn.errors import ConfigError, InputError
 from prpn.models.files import CONFIG, DISTILLED, WEIGHTS
+from prpn.models.weights import read_network
 from prpn.parsing.folded import Folded
 from prpn.parsing.parser import Parser, standard_deviation
 from prpn.provenance import command, commit
@@ -90,6 +91,8 @@ def distill(
             cause = "the spread of its distances was not measured"
             raise InputError(parser.place, cause, "finish its training with --resume, with more held-out text")
         parser.require_words()
+    if language_model is not None and (weights := language_model / WEIGHTS).exists():  # before the work, not after it
+        read_network(weights, parsers[0].recipe.model, len(parsers[0].vocabulary))
     for text in texts:
         if text != STANDARD_INPUT and not Path(text).exists():
             raise InputError(text, "no such file", "give text with one sentence a line")

@@ -14,14 +14,26 @@ from pathlib import Path
 
 from torch import Tensor
 
+from prpn.config import read_saved_recipe
 from prpn.errors import InputError
-from prpn.models.files import CONFIG, DISTILLED, WEIGHTS
+from prpn.models.files import (
+    CONFIG,
+    DISTILLED,
+    LARGEST_TEXT,
+    METRICS,
+    RECORD,
+    VOCABULARY,
+    WEIGHTS,
+    require_regular,
+)
 from prpn.models.folder import model_folder
+from prpn.models.weights import read_network
 from prpn.parsing.parser import Parser
+from prpn.text.vocabulary import Vocabulary
 from prpn.training.checkpoint import read_tensors, write_tensors
 from prpn.training.folder import make_folder
 
-LEFT_OUT = ("metrics.jsonl", "record.json")
+LEFT_OUT = (METRICS, RECORD)
 """Files of a model folder that tell of its training."""
 
 
@@ -33,14 +45,30 @@ def pack(model: str | Path, out: Path) -> int:
         raise InputError(str(folder), "has no weights", "finish its training with --resume")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(str(out), "is there already", "choose another --out")
+    others = sorted(folder.iterdir(), key=lambda path: path.name == CONFIG)  # which makes it a model folder: last
+    others = [path for path in others if path.is_file() and path.name not in (*weights, *LEFT_OUT)]
+    for path in others:
+        _require_own(path)
+    recipe, vocabulary = read_saved_recipe(folder / CONFIG), Vocabulary.load(folder / VOCABULARY)
+    if DISTILLED in weights:  # what is handed on has been looked at
+        Parser.load(folder)
+    if WEIGHTS in weights:
+        read_network(folder / WEIGHTS, recipe.model, len(vocabulary))
     make_folder(out)
     for name in weights:
         tensors, header = read_tensors(folder / name)
         write_tensors(out / name, {key: _halved(tensor) for key, tensor in tensors.items()}, header)
-    for path in sorted(folder.iterdir(), key=lambda path: path.name == CONFIG):  # which makes it a model folder: last
-        if path.is_file() and path.name not in (*weights, *LEFT_OUT):
-            shutil.copyfile(path, out / path.name)
+    for path in others:
+        shutil.copyfile(path, out / path.name)
     return sum(path.stat().st_size for path in out.iterdir())
+
+
+def _require_own(path: Path) -> None:
+    """Refuse what does not belong to a model: a link may lead to any file of whoever packs, and be handed on."""
+    if path.is_symlink() and path.name not in (CONFIG, VOCABULARY):  # which are read and checked
+        raise InputError(str(path), "is a link", "put the file that it leads to in its place")
+    if require_regular(path) > LARGEST_TEXT:
+        raise InputError(str(path), "is too large for a part of a model", "take it out of the folder")
 
 
 def share_of_changed_trees(
@@ -56,4 +84,7 @@ def _trees(parser: Parser, lines: Iterable[str], tokenized: bool) -> list[str]:
 
 
 def _halved(tensor: Tensor) -> Tensor:
-    return tensor.half() if tensor.is_floating_point() and tensor.ndim > 1 else tensor
+    if not tensor.is_floating_point() or tensor.ndim < 2:
+        return tensor
+    half = tensor.half()
+    return half if bool(half.isfinite().all()) else tensor  # fp16 ends at 65,504

@@ -31,6 +31,8 @@ from prpn.training.evaluate import Reading
 
 SIZES = (50, 100, 200, 300, 500, 700, 1000, 1500, 2000)
 """K tried by default."""
+LARGEST = 100_000
+"""K at most: every token is compared with as many."""
 SHARPNESS = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 18.0, 22.0, 26.0, 32.0, 40.0)
 """θ tried by default, as multiples of 1 / |h|², so that the scale of a model's features does not matter."""
 _NOTHING = -1
@@ -46,10 +48,10 @@ class CachePointer:
     weight: float
 
     def __post_init__(self) -> None:
-        if self.size < 1 or not 0 <= self.theta < np.inf or not 0 <= self.weight < 1:
+        if not 1 <= self.size <= LARGEST or not 0 <= self.theta < np.inf or not 0 <= self.weight < 1:
             raise ConfigError(
-                f"a cache of {self.size} tokens with theta {self.theta} and lambda {self.weight}: 1 or more, "
-                "0 or more, and from 0 to below 1"
+                f"a cache of {self.size} tokens with theta {self.theta} and lambda {self.weight}: from 1 to "
+                f"{LARGEST:,}, 0 or more, and from 0 to below 1"
             )
 
     def mixed(self, readings: Iterable[Reading]) -> Iterator[tuple[Floats, Floats]]:

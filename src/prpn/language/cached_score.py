@@ -15,13 +15,12 @@ from prpn.config import TrainingConfig
 from prpn.errors import ConfigError, InputError
 from prpn.language.cache_pointer import CachePointer, tune
 from prpn.model import PRPN
+from prpn.models.files import CACHE, read_json
 from prpn.text.atomic import replacing
 from prpn.text.corpus import Corpus
 from prpn.text.vocabulary import Vocabulary
 from prpn.training.data import evaluation_batches
 from prpn.training.evaluate import CHUNK, LanguageScore, Reading, readings
-
-FILE = "cache.json"
 
 
 @dataclass(frozen=True)
@@ -75,25 +74,29 @@ def save_cache(folder: Path, tuned: TunedCache, corpus: Corpus) -> None:
         "perplexity_without_cache": tuned.alone.perplexity,
     }
     try:
-        with replacing(folder / FILE) as file:
+        with replacing(folder / CACHE) as file:
             file.write((json.dumps(values, indent=1) + "\n").encode())
     except OSError as error:
         remedy = "copy the model to a folder of your own"
-        raise InputError(str(folder / FILE), f"cannot be written ({error.strerror})", remedy) from None
+        raise InputError(str(folder / CACHE), f"cannot be written ({error.strerror})", remedy) from None
 
 
 def load_cache(folder: Path) -> CachePointer:
     """Read cache.json."""
     remedy = f"tune one on validation text: prpn perplexity VALID --model {folder} --cache --tune"
+    if not (folder / CACHE).exists():
+        raise InputError(str(folder), "has no cache yet", remedy)
     try:
-        values = json.loads((folder / FILE).read_bytes())
-        return CachePointer(int(values["size"]), float(values["theta"]), float(values["lambda"]))
-    except FileNotFoundError:
-        raise InputError(str(folder), "has no cache yet", remedy) from None
-    except OSError as error:
-        raise InputError(str(folder / FILE), f"cannot be read ({error.strerror})", remedy) from None
-    except (ValueError, KeyError, TypeError):
-        raise InputError(str(folder / FILE), "not a cache with size, theta and lambda", remedy) from None
+        values = read_json(folder / CACHE, remedy)
+        size, theta, weight = (values[name] for name in ("size", "theta", "lambda"))
+        if type(size) is not int or {type(theta), type(weight)} - {int, float}:
+            raise TypeError
+        return CachePointer(size, float(theta), float(weight))
+    except InputError as error:
+        cause = f"not a cache with size, theta and lambda ({error.cause})"
+        raise InputError(str(folder / CACHE), cause, remedy) from None
+    except (ValueError, KeyError, TypeError, OverflowError):
+        raise InputError(str(folder / CACHE), "not a cache with size, theta and lambda", remedy) from None
 
 
 def cache_json(cache: CachePointer) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from prpn.model import PRPN
 from prpn.text.lines import closed_lines, pieces_of
 from prpn.text.tokenizer import SPACE, Tokenizer
 from prpn.text.vocabulary import END, START, Vocabulary
+from prpn.training.evaluate import require_numbers
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def generate(
         with torch.no_grad():
             output = network(torch.tensor(unread, device=device)[:, None], state)
             logits = network.decoder(output.features[-1:])[0].cpu().double()  # (V,)
+        require_numbers(logits)
         drawn = draw(logits.index_fill(0, forbidden, -torch.inf), sampling, random)
         yield vocabulary.tokens[drawn]
         starts_afresh = by_sentence and drawn == vocabulary.end

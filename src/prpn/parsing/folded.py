@@ -93,7 +93,8 @@ class Rows:
         if native_in_use():
             native.make_rows(self.embedding, self._kernel, ids, new)
         else:
-            np.matmul(self.embedding[ids], self._kernel, out=new)
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.matmul(self.embedding[ids], self._kernel, out=new)
         self._slots[ids] = range(self._count, self._count + len(ids))
         self._count += len(ids)
 
@@ -107,6 +108,10 @@ class Folded:
         # The first head gives d_t; in the released form it reads the first half of the channels only.
         head = weights["parsing.heads.weight"][0, :, 0]
         used = slice(0, len(head))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where it is used
+            self._fold(weights, kernel, head, used, start)
+
+    def _fold(self, weights: Mapping[str, Array], kernel: Array, head: Array, used: slice, start: int) -> None:
         spread = np.sqrt(weights["parsing.norm.running_var"][used] + BATCH_NORM_EPSILON)
         gain = weights["parsing.norm.weight"][used] / spread
         shift = weights["parsing.convolution.bias"][used] - weights["parsing.norm.running_mean"][used]
@@ -130,7 +135,8 @@ class Folded:
             elif native_in_use():
                 native.scores(self, *found, first, ends, scores[begin:end], begin, threads)
             else:
-                self._score(*found, first, ends, scores[begin:end], begin)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self._score(*found, first, ends, scores[begin:end], begin)
         return scores
 
     def _score(

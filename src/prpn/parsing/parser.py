@@ -23,7 +23,16 @@ from prpn.errors import ConfigError, InputError
 from prpn.kernels import parsing as native
 from prpn.models.files import CONFIG, DISTILLED, VOCABULARY, WEIGHTS
 from prpn.models.folder import model_folder
-from prpn.models.weights import PARTS, SCALE, lookahead_in, read_arrays, require_agreement, write_arrays
+from prpn.models.weights import (
+    PARTS,
+    SCALE,
+    Shapes,
+    lookahead_in,
+    read_arrays,
+    require_agreeing_shapes,
+    require_agreement,
+    write_arrays,
+)
 from prpn.parsing.folded import Array, Folded, native_in_use
 from prpn.parsing.words import Sentence, Sentences, WordReader
 from prpn.text.tokenizer import Tokenizer
@@ -79,8 +88,7 @@ class Parser:
         self.recipe, self.vocabulary, self.place = recipe, vocabulary, place or recipe.name
         self.tokenizer = Tokenizer(recipe.text)
         self.threads: int | None = None
-        if not recipe.model.parsing:
-            raise InputError(self.place, "has no parsing network", "use a model with model.parsing = true")
+        _require_parsing(recipe, self.place)
         require_agreement(weights, len(vocabulary), lookahead, None, self.place)
         self._weights = {name: array for name, array in weights.items() if name.startswith(PARTS)}
         self.scale = float(weights.get(SCALE, 0.0))
@@ -101,9 +109,14 @@ class Parser:
         distilled = folder / DISTILLED
         path = distilled if distilled.exists() else folder / WEIGHTS
         recipe, vocabulary = read_saved_recipe(folder / CONFIG), Vocabulary.load(folder / VOCABULARY)
-        weights, header = read_arrays(path, PARTS)
-        if recipe.model.parsing and path != distilled:
-            require_agreement(weights, len(vocabulary), 0, recipe.model.lookback, str(path))
+        _require_parsing(recipe, str(path))
+        lookback, parts = (None, ("",)) if path == distilled else (recipe.model.lookback, PARTS)
+
+        def check(shapes: Shapes, header: Mapping[str, Any]) -> None:
+            lookahead = lookahead_in(header, str(path))
+            require_agreeing_shapes(shapes, len(vocabulary), lookahead, lookback, str(path), parts)
+
+        weights, header = read_arrays(path, check, parts)
         return cls(recipe, vocabulary, weights, str(path), lookahead_in(header, str(path)))
 
     @property
@@ -345,6 +358,11 @@ class Parser:
         """What other processes get: not what was remembered."""
         weights = {**self._weights, SCALE: np.array(self.scale, dtype=np.float32)}
         return type(self), (self.recipe, self.vocabulary, weights, self.place, self.network.lookahead)
+
+
+def _require_parsing(recipe: Recipe, place: str) -> None:
+    if not recipe.model.parsing:
+        raise InputError(place, "has no parsing network", "use a model with model.parsing = true")
 
 
 def in_blocks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:

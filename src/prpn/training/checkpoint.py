@@ -23,10 +23,13 @@ from torch import Tensor
 from prpn.config import ModelConfig
 from prpn.errors import InputError
 from prpn.model import PRPN
-from prpn.models.weights import SCALE, opened
+from prpn.models.files import shown
+from prpn.models.weights import SCALE, Check, opened, require_fit, shapes_in
 from prpn.text.atomic import replacing
 
 _MOMENT = re.compile(r"optimizer\.(\d{1,9})\.(exp_avg|exp_avg_sq|step)")
+_LARGEST = 1e15
+"""Steps of a run."""
 _DAMAGED = "it is damaged: begin again with another --out"
 
 
@@ -54,41 +57,26 @@ def names_of(config: ModelConfig) -> set[str]:
 
 def network_of(config: ModelConfig, vocabulary_size: int, weights: Mapping[str, Tensor], place: str) -> PRPN:
     """A network with these weights, made only once they are known to be its own: sizes in a file cost nothing."""
-    require_fit(config, vocabulary_size, weights, place)
+    _require_sound(config, vocabulary_size, weights, place)
     network = PRPN(config, vocabulary_size)
     load_weights(network, weights, place)
     return network
 
 
-def require_fit(config: ModelConfig, vocabulary_size: int, weights: Mapping[str, Tensor], place: str) -> None:
-    """Refuse weights that are not those of a network of this configuration, by their names, shapes and values."""
-    remedy = "take config.json, vocabulary.json and weights of the same model"
-    try:
-        with torch.device("meta"):  # shapes without numbers
-            expected = weights_of(PRPN(config, vocabulary_size))
-    except (RuntimeError, TypeError):
-        raise InputError(place, "weights do not fit the configuration, whose sizes no memory holds", remedy) from None
-    for name, tensor in expected.items():
-        if name not in weights:
-            if name == SCALE:  # not in older files
-                continue
-            raise InputError(place, f"weights do not fit the configuration (no {name})", remedy)
-        if weights[name].shape != tensor.shape:
-            sizes = f"{name}: {tuple(weights[name].shape)}, expected {tuple(tensor.shape)}"
-            raise InputError(place, f"weights do not fit the configuration ({sizes})", remedy)
-    if unexpected := sorted(weights.keys() - expected.keys()):
-        raise InputError(place, f"weights do not fit the configuration (nothing is called {unexpected[0]})", remedy)
-    for name, tensor in weights.items():
-        if not bool(torch.isfinite(tensor).all()):
-            raise InputError(place, f"{name} holds numbers that are not finite", "did its training diverge?")
-
-
 def load_weights(network: PRPN, weights: Mapping[str, Tensor], place: str) -> None:
     """Put weights into a network, whose own they must be."""
-    require_fit(network.config, network.embedding.num_embeddings, weights, place)
+    _require_sound(network.config, network.embedding.num_embeddings, weights, place)
     tied = {"decoder.weight": weights["embedding.weight"]} if network.config.tied else {}
     later = {SCALE: torch.zeros(())} if network.config.parsing else {}
     network.load_state_dict({**later, **weights, **tied})
+
+
+def _require_sound(config: ModelConfig, vocabulary_size: int, weights: Mapping[str, Tensor], place: str) -> None:
+    require_fit({name: tuple(tensor.shape) for name, tensor in weights.items()}, config, vocabulary_size, place)
+    for name, tensor in weights.items():
+        kept = tensor.float() if tensor.is_floating_point() else tensor
+        if not bool(torch.isfinite(kept).all()):
+            raise InputError(place, f"{name} holds numbers that are not finite", "did its training diverge?")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any] | None = None) -> None:
@@ -100,16 +88,32 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
         file.write(save(contiguous, metadata=metadata))
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and header of a safetensors file."""
+def read_tensors(path: Path, check: Check = lambda *_: None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and header of a safetensors file, of which all but one's own is to be checked first."""
     with opened(path, "pt") as (file, header):
-        return {name: file.get_tensor(name) for name in file.keys()}, header  # noqa: SIM118 - not a mapping
+        shapes = shapes_in(file)
+        check(shapes, header)
+        return {name: file.get_tensor(name) for name in shapes}, header
+
+
+def read_weights(path: Path, config: ModelConfig, vocabulary_size: int) -> dict[str, Tensor]:
+    """The weights of a network of this configuration; no other file is read."""
+    tensors, _ = read_tensors(path, lambda shapes, _: require_fit(shapes, config, vocabulary_size, str(path)))
+    return tensors
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's moments as `optimizer.INDEX.NAME`."""
     state = optimizer.state_dict()["state"]
     return {f"optimizer.{i}.{name}": value for i, values in state.items() for name, value in values.items()}
+
+
+def moment_of(key: str, parameters: Sequence[Tensor], place: str) -> tuple[int, str]:
+    """Which weight a moment belongs to, and what it is called."""
+    match = _MOMENT.fullmatch(key)
+    if match is None or int(match[1]) >= len(parameters):
+        raise InputError(place, f"{shown(key)[1:-1]} belongs to no weight", _DAMAGED)
+    return int(match[1]), match[2]
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], place: str = "checkpoint") -> None:
@@ -119,14 +123,19 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tenso
     for key, tensor in tensors.items():
         if not key.startswith("optimizer."):
             continue
-        match = _MOMENT.fullmatch(key)
-        if match is None or int(match[1]) >= len(parameters):
-            raise InputError(place, f"{key} belongs to no weight", _DAMAGED)
-        index, name = int(match[1]), match[2]
+        index, name = moment_of(key, parameters, place)
         shape = torch.Size() if name == "step" else parameters[index].shape
         require_shape(tensors, key, shape, place)
-        alike = tensor if name == "step" else torch.empty_like(parameters[index]).copy_(tensor)
+        if name != "exp_avg" and bool((tensor < 0).any()):
+            raise InputError(place, f"{key} holds a number below 0", _DAMAGED)
+        if name == "step" and float(tensor) > _LARGEST:
+            raise InputError(place, f"{key} is {float(tensor):g}", _DAMAGED)
+        alike = tensor.float() if name == "step" else torch.empty_like(parameters[index]).copy_(tensor)
         state.setdefault(index, {})[name] = alike
+    needed = {"exp_avg_sq", "step"} | ({"exp_avg"} if optimizer.param_groups[0]["betas"][0] else set())
+    for index, moments in state.items():
+        if missing := sorted(needed - moments.keys()):
+            raise InputError(place, f"no optimizer.{index}.{missing[0]} in it", _DAMAGED)
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 

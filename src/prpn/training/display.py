@@ -20,7 +20,7 @@ SMOOTHING = 0.98
 
 def duration(seconds: float) -> str:
     """Seconds as people read them: 00:42, 3:07:15, 2 days, 1:00:00."""
-    return str(timedelta(seconds=round(seconds))).removeprefix("0:")
+    return str(timedelta(seconds=round(min(seconds, 1e13)))).removeprefix("0:")
 
 
 def loss_text(loss: float, in_characters: bool) -> str:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from prpn.config import TrainingConfig
+from prpn.errors import InputError
 from prpn.model import PRPN
 from prpn.model.layers import select_rows
 from prpn.text.batches import Batch
@@ -75,20 +76,33 @@ class Reading:
 
 
 @torch.no_grad()
-def readings(network: PRPN, batches: Iterable[Batch], device: torch.device) -> Iterator[Reading]:
-    """Read batch after batch, carrying the state."""
+def readings(
+    network: PRPN, batches: Iterable[Batch], device: torch.device, *, diverging: bool = False
+) -> Iterator[Reading]:
+    """Read batch after batch, carrying the state; a loss that is not a number is an error unless one is `diverging`."""
     network.eval()
     state = None
     for batch in batches:
         inputs, targets, mask = on_device(batch, device)
         output = network(inputs, None if batch.fresh else state, mask)
         state = output.state
-        yield Reading(output.features, select_rows(targets, mask), network.token_losses(output, targets, mask))
+        losses = network.token_losses(output, targets, mask)
+        if not diverging:
+            require_numbers(losses)
+        yield Reading(output.features, select_rows(targets, mask), losses)
 
 
-def token_losses(network: PRPN, batches: Iterable[Batch], device: torch.device) -> Iterator[Tensor]:
+def require_numbers(predicted: Tensor) -> None:
+    """Refuse what a network says whose weights are too large: it is no prediction."""
+    if not bool(torch.isfinite(predicted).all()):
+        raise InputError("the model", "predicts what is not a number", "its weights are too large: did it diverge?")
+
+
+def token_losses(
+    network: PRPN, batches: Iterable[Batch], device: torch.device, *, diverging: bool = False
+) -> Iterator[Tensor]:
     """Nats of each counted token, a tensor a batch, in reading order."""
-    return (reading.losses for reading in readings(network, batches, device))
+    return (reading.losses for reading in readings(network, batches, device, diverging=diverging))
 
 
 def score(
@@ -99,12 +113,13 @@ def score(
     *,
     columns: int = 1,
     progress: Callable[[int], object] | None = None,
+    diverging: bool = False,
 ) -> LanguageScore:
     """Score a corpus as one stream, or in several columns for an estimate; a sentence model always by sentences."""
     was_training, device = network.training, network.decoder.bias.device
     batches = evaluation_batches(config, vocabulary, corpus.ids, columns, CHUNK)
     nats, tokens = 0.0, 0
-    for losses in token_losses(network, batches, device):
+    for losses in token_losses(network, batches, device, diverging=diverging):
         nats += losses.cpu().double().sum().item()
         tokens += len(losses)
         if progress is not None:

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import IO
 
 from prpn.errors import InputError
+from prpn.models.files import LOCK
 
 try:
     import fcntl
 except ImportError:  # not on every system
     fcntl = None  # type: ignore[assignment]
 
-LOCK = "training/lock"
+_OPENING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""A file of this name, not one that a link leads to; nobody is waited for where it is a pipe."""
 ATTEMPTS, PAUSE = 5, 0.1
 
 
@@ -81,7 +83,7 @@ def _taken(path: Path) -> IO[bytes] | None:
         if attempt:
             time.sleep(PAUSE)
         path.parent.mkdir(exist_ok=True)
-        file = path.open("ab")
+        file = os.fdopen(os.open(path, _OPENING, 0o666), "ab")
         if _lock(file) and _is_at(path, file):
             return file
         file.close()

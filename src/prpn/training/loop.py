@@ -22,14 +22,17 @@ from prpn import kernels
 from prpn.config import Recipe
 from prpn.errors import InputError, InterruptedRunError, PrpnError
 from prpn.model import PRPN, State
-from prpn.models.files import CHECKPOINT, WEIGHTS
+from prpn.models.files import CHECKPOINT, WEIGHTS, shown
+from prpn.models.weights import Shapes
 from prpn.text.batches import Batch
 from prpn.training.average import WeightAverage
 from prpn.training.checkpoint import (
     load_optimizer,
     load_weights,
+    moment_of,
     optimizer_tensors,
     read_tensors,
+    read_weights,
     require_shape,
     weights_of,
     write_tensors,
@@ -37,7 +40,7 @@ from prpn.training.checkpoint import (
 from prpn.training.data import Data, training_batches
 from prpn.training.display import Display, loss_text
 from prpn.training.evaluate import ESTIMATE_COLUMNS, on_device, score
-from prpn.training.metrics import Metrics
+from prpn.training.metrics import Metrics, read_metrics
 from prpn.training.optimizer import Adam
 from prpn.training.penalty import penalty
 from prpn.training.position import Position
@@ -97,7 +100,7 @@ class Trainer:
         if not math.isfinite(self.position.best_loss):
             raise PrpnError(self._diverged(self.position.step))
         self.before_writing()
-        weights, _ = read_tensors(self.best_weights)
+        weights = read_weights(self.best_weights, self.recipe.model, len(self.data.vocabulary))
         load_weights(self.network, weights, str(self.best_weights))
         self.network.eval()
 
@@ -163,9 +166,8 @@ class Trainer:
         position = self.position
         start = time.monotonic()
         with self.average.in_place() if self.average is not None else nullcontext():
-            estimate = score(
-                self.network, self.data.validation, self.data.vocabulary, self.config, columns=ESTIMATE_COLUMNS
-            )
+            held_out, vocabulary = self.data.validation, self.data.vocabulary
+            estimate = score(self.network, held_out, vocabulary, self.config, columns=ESTIMATE_COLUMNS, diverging=True)
             better = estimate.loss < position.best_loss
             self.before_writing()
             if better:
@@ -221,25 +223,8 @@ class Trainer:
     def resume(self) -> None:
         """Go on from the checkpoint."""
         place = str(self.checkpoint)
-        tensors, header = read_tensors(self.checkpoint)
+        tensors, header = read_tensors(self.checkpoint, self._require_own)
         damaged = "it is damaged: begin again with another --out"
-        saved, defaults = header.get("identity"), self._identity(Recipe(self.recipe.name))
-        if not isinstance(saved, dict):
-            raise InputError(place, "does not say whose run it is", damaged)
-        if header.get("tensors", sorted(tensors)) != sorted(tensors):
-            raise InputError(place, "holds other tensors than were written", damaged)
-        for name, here in self._identity(self.recipe).items():
-            # A run of an older version does not know newer fields: it was made with what is now their default.
-            # Of newer entries it says nothing.
-            there = saved.get(name, here)
-            if isinstance(here, dict) and isinstance(there, dict):
-                there = {**defaults[name], **there}
-            if there != here:
-                raise InputError(
-                    place,
-                    f"belongs to a run with another {name}",
-                    "resume with the settings and files it was started with, or choose another --out",
-                )
         try:
             self.position = Position.from_json(header.get("position"), self.batches_an_epoch)
         except ValueError as error:
@@ -258,14 +243,62 @@ class Trainer:
             except (RuntimeError, TypeError) as error:
                 raise InputError(place, f"random.{kind} is no state of a generator ({error})", damaged) from None
         self.metrics.cut(self.position.metrics_size)  # later lines will be written again
+        if self.position.metrics_size:
+            read_metrics(self.folder)
+
+    def _require_own(self, shapes: Shapes, header: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint that is not this run's, or holds other tensors than a run writes, before it is read."""
+        place, damaged = str(self.checkpoint), "it is damaged: begin again with another --out"
+        saved, defaults = header.get("identity"), self._identity(Recipe(self.recipe.name))
+        if not isinstance(saved, dict):
+            raise InputError(place, "does not say whose run it is", damaged)
+        if header.get("tensors", sorted(shapes)) != sorted(shapes):
+            raise InputError(place, "holds other tensors than were written", damaged)
+        for name, here in self._identity(self.recipe).items():
+            # A run of an older version does not know newer fields: it was made with what is now their default.
+            # Of newer entries it says nothing.
+            there = saved.get(name, here)
+            if isinstance(here, dict) and isinstance(there, dict):
+                there = {**defaults[name], **there}
+            if there != here:
+                raise InputError(
+                    place,
+                    f"belongs to a run with another {name}",
+                    "resume with the settings and files it was started with, or choose another --out",
+                )
+        expected = self._expected()
+        for name, shape in shapes.items():
+            if name.startswith("optimizer."):
+                moment_of(name, list(self.network.parameters()), place)
+            if name not in expected:
+                raise InputError(place, f"holds a tensor of another kind ({shown(name)[1:-1]})", damaged)
+            if shape != expected[name]:
+                found = shape if len(shape) < 6 else f"of {len(shape):,} dimensions"
+                raise InputError(place, f"{name} has shape {found}, expected {expected[name]}", damaged)
+
+    def _expected(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of all tensors that a checkpoint of this run may hold."""
+        like = {f"network.{name}": tensor for name, tensor in weights_of(self.network).items()}
+        like |= self.average.tensors() if self.average is not None else {}
+        like |= self._first_state().tensors("state.")
+        like |= {f"random.{kind}": module.get_rng_state() for kind, module in self._generators().items()}
+        for index, weight in enumerate(self.network.parameters()):
+            moments = {"exp_avg": weight, "exp_avg_sq": weight, "step": torch.zeros(())}
+            like |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
+        return {name: tuple(tensor.shape) for name, tensor in like.items()}
+
+    def _first_state(self) -> State:
+        """What a run of streams begins with."""
+        streams = max(1, min(self.config.batch_size, len(self.data.training.ids)))
+        return State.zero(self.recipe.model, streams, self.network.decoder.bias)
 
     def _state(self, tensors: Mapping[str, Tensor], place: str) -> State:
         """What the last batch handed on."""
-        streams = max(1, min(self.config.batch_size, len(self.data.training.ids)))
-        like = State.zero(self.recipe.model, streams, self.network.decoder.bias).tensors("state.")
-        for name, expected in like.items():
-            require_shape(tensors, name, expected.shape, place)
-        return State.from_tensors(tensors, "state.").to(self.device)
+        like = self._first_state().tensors("state.")
+        handed_on = {
+            name: require_shape(tensors, name, each.shape, place).to(each.dtype) for name, each in like.items()
+        }
+        return State.from_tensors(handed_on, "state.").to(self.device)
 
     def _generators(self) -> dict[str, Any]:
         """The modules whose random generator decides what is dropped, by device."""

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from prpn.errors import InputError
+from prpn.models.files import METRICS, finite, parse_json, read_text, require_regular
+
+_REMEDY = "it is damaged: begin again with another --out"
 
 
 class Metrics:
     """The figures of a run over time."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "metrics.jsonl"
+        self.path = folder / METRICS
         self._board_folder = folder / "training" / "tensorboard"
         self._board: Any = None
 
     def append(self, line: dict[str, Any]) -> int:
         """Write a line, null for what is not finite; the size of the file after it."""
         with self.path.open("ab") as file:
-            file.write((json.dumps(_finite(line), allow_nan=False) + "\n").encode())
+            file.write((json.dumps(finite(line), allow_nan=False) + "\n").encode())
             size = file.tell()
         self._board = self._board or _tensorboard(self._board_folder, line["step"])
         if self._board is not None:
@@ -31,15 +35,21 @@ class Metrics:
 
     def cut(self, size: int) -> None:
         """Forget what was written after the file had this size."""
-        if self.path.exists():
+        if self.path.exists() or self.path.is_symlink():
+            if self.path.is_symlink():
+                raise InputError(str(self.path), "is a link", _REMEDY)  # to what may be no file of this run
+            require_regular(self.path, _REMEDY)  # writing to a pipe that nobody reads would take for ever
             with self.path.open("r+b") as file:
                 file.truncate(min(size, self.path.stat().st_size))
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a run."""
+    path = folder / METRICS
+    lines = [parse_json(line, path, _REMEDY) for line in read_text(path, _REMEDY).splitlines()]
+    if not all(isinstance(line, dict) for line in lines):
+        raise InputError(str(path), "not one JSON object a line", _REMEDY)
+    return lines
 
 
 def _scalars(line: dict[str, Any], group: str = "") -> Iterator[tuple[str, float]]:

@@ -6,7 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
+from prpn.models.files import shown
 from prpn.training.schedule import Plateau
+
+_LARGEST = 2**53
+"""Of counts and sums alike: whatever they are of, no run comes so far."""
+_MAY_BE_ENDLESS = ("best_loss", "best")
+"""Before there was a loss."""
 
 
 @dataclass
@@ -48,11 +54,12 @@ def _typed(kind: type[Any], values: dict[str, Any]) -> Any:
     """A dataclass whose numbers are those of a run: whole where they count, none below 0, all of them numbers."""
     types = get_type_hints(kind)
     if unknown := values.keys() ^ types.keys():
-        raise ValueError(f"{sorted(unknown)[0]} is missing or unknown")
+        raise ValueError(f"{shown(sorted(unknown)[0])[1:-1]} is missing or unknown")
     for name, value in values.items():
         if types[name] is Plateau:
             continue
         wanted = (int,) if types[name] is int else (int, float)
-        if type(value) not in wanted or math.isnan(value) or value < 0:
-            raise ValueError(f"{name} = {str(value)[:40]}")
+        endless = name in _MAY_BE_ENDLESS and value == math.inf
+        if type(value) not in wanted or not (0 <= value <= _LARGEST or endless):  # which is false of what is no number
+            raise ValueError(f"{name} = {shown(value)}")
     return kind(**values)

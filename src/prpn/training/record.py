@@ -12,9 +12,12 @@ import torch
 
 from prpn import kernels, provenance
 from prpn.config import Recipe
+from prpn.errors import InputError
+from prpn.models.files import CARD, RECORD, finite, read_json
 from prpn.text.atomic import replacing
 from prpn.training.data import Data
 from prpn.training.evaluate import LanguageScore
+from prpn.training.metrics import read_metrics
 
 
 def machine() -> dict[str, Any]:
@@ -48,7 +51,6 @@ def score_json(score: LanguageScore) -> dict[str, Any]:
 
 def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore, outcome: dict[str, Any]) -> None:
     """Write record.json: the whole run in one file, fit to be kept among the results."""
-    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     record = {
         "command": provenance.command(),
         **outcome,
@@ -60,17 +62,17 @@ def write_record(folder: Path, recipe: Recipe, data: Data, final: LanguageScore,
         },
         "machine": machine(),
         "validation": {**score_json(final), "protocol": protocol(recipe)},
-        "metrics": [json.loads(line) for line in lines],
+        "metrics": read_metrics(folder),
     }
-    with replacing(folder / "record.json") as file:
-        file.write((json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
+    with replacing(folder / RECORD) as file:
+        file.write((json.dumps(finite(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def read_record(folder: Path) -> dict[str, Any]:
     """What record.json holds; nothing where there is none that can be read."""
     try:
-        record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        record = read_json(folder / RECORD)
+    except InputError:
         return {}
     return record if isinstance(record, dict) else {}
 
@@ -122,7 +124,7 @@ def write_card(folder: Path, recipe: Recipe, data: Data, final: LanguageScore, o
         "folder of this card.",
         "",
     ]
-    with replacing(folder / "README.md") as file:
+    with replacing(folder / CARD) as file:
         file.write("\n".join(lines).encode())
 
 

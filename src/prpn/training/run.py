@@ -26,7 +26,7 @@ from prpn.text import fitness
 from prpn.text.files import refuse_standard_input_twice
 from prpn.text.tokenizer import Tokenizer
 from prpn.text.vocabulary import Vocabulary
-from prpn.training.checkpoint import arrays_of, load_weights, read_tensors, weights_of, write_tensors
+from prpn.training.checkpoint import arrays_of, load_weights, read_weights, weights_of, write_tensors
 from prpn.training.data import Data, prepare
 from prpn.training.display import Display, duration, loss_text
 from prpn.training.evaluate import score
@@ -103,7 +103,7 @@ def _trained(
     with _within_memory(recipe, data):
         network = PRPN(recipe.model, len(data.vocabulary)).to(place)
     if start:
-        weights, _ = read_tensors(start / WEIGHTS)
+        weights = read_weights(start / WEIGHTS, recipe.model, len(data.vocabulary))
         load_weights(network, weights, str(start))
     trainer = Trainer(recipe, data, network, folder, watch)
     in_characters = recipe.text.tokenizer == "characters"
