@@ -37,7 +37,7 @@ def lasting(values: Any, kind: Any = np.int64) -> int:
     return KEPT[-1].ctypes.data
 
 
-FLOATS, NUMBERS = lasting(np.ones(4096), np.float32), lasting(np.zeros(64))
+FLOATS, NUMBERS, SPANS = lasting(np.ones(4096), np.float32), lasting(np.zeros(64)), lasting(np.zeros(64))
 CALLS: dict[str, tuple[Any, ...]] = {
     "prpn_dropout": (FLOATS, 4, 3, 4, 1, 0.5, FLOATS, 1),
     "prpn_decoding": (FLOATS, FLOATS, FLOATS, NUMBERS, 3, 4, 5, 2, 0, FLOATS, FLOATS, FLOATS, FLOATS, 1),
@@ -48,7 +48,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "prpn_parsing_scores": (
         FLOATS, 2, FLOATS, FLOATS, 0.0, 16, 3, 0, 0, 1, NUMBERS, 4, 0, lasting([4]), 1, 0, 4, FLOATS, 1,
     ),
-    "prpn_parsing_spans": (FLOATS, 4, lasting([1, 4]), 2, 0, NUMBERS, NUMBERS, 2, 1),
+    "prpn_parsing_spans": (FLOATS, 4, lasting([1, 4]), 2, 0, SPANS, SPANS, 2, 1),
 }  # fmt: skip
 """Arguments that are right, and small enough for the arrays they point to."""
 ENDS = [lasting(ends) for ends in ([2, 4], [4, 2], [-1, 4], [2, 3])]
