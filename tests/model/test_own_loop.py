@@ -338,6 +338,21 @@ def test_a_second_backward_pass_is_refused() -> None:
             loss.backward()
 
 
+def test_gradients_of_gradients_where_pytorch_does_all(config: prpn.ModelConfig) -> None:
+    network, tokens = network_of(config), text()
+    for choice in ("autograd", "off"):
+        with kernels_set(choice):
+            loss = network.loss(network(tokens[:-1]), tokens[1:])
+            gradients = torch.autograd.grad(loss, list(network.parameters()), create_graph=True, allow_unused=True)
+            penalty = sum(gradient.square().sum() for gradient in gradients if gradient is not None)
+            if choice == "off":
+                with pytest.raises(RuntimeError, match="once_differentiable"):
+                    penalty.backward()
+            else:
+                penalty.backward()
+                assert all(gradient.isfinite().all() for gradient in gradients_of(network).values())
+
+
 def test_frozen_parts_get_no_gradient(config: prpn.ModelConfig, kernels: str) -> None:
     network, tokens = network_of(config), text()
     network.parsing.requires_grad_(False)

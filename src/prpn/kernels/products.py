@@ -86,7 +86,6 @@ class _SplitColumns(torch.autograd.Function):
         return weight[:, :count], weight[:, count:]
 
     @staticmethod
-    @backward_without_autocast
     def backward(ctx: Any, first: Tensor, others: Tensor) -> tuple[Tensor, None]:
         return torch.cat([first, others], 1), None
 
