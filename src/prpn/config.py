@@ -22,7 +22,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from prpn.errors import ConfigError
+from prpn.errors import ConfigError, InputError
 from prpn.models.files import read_json, read_text, shown
 from prpn.text.atomic import replacing
 from prpn.text.files import legible
@@ -343,7 +343,10 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
     if path.suffix == ".toml" or path.is_file():
         if not path.is_file():
             raise ConfigError(f"{path}: no such recipe file; give a TOML file or one of {', '.join(recipe_names())}")
-        text, name = read_text(path, "give a recipe file of a few lines"), legible(path.stem)
+        try:
+            text, name = read_text(path, "give a recipe file of a few lines"), legible(path.stem)
+        except InputError as error:
+            raise ConfigError(str(error)) from None
     elif name_or_path in recipe_names():
         text, name = (_recipe_folder() / f"{name_or_path}.toml").read_text(encoding="utf-8"), name_or_path
     else:

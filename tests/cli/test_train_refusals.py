@@ -142,7 +142,7 @@ def test_characters_that_are_split_already(failing: Callable[..., Result]) -> No
 def test_a_network_larger_than_memory(failing: Callable[..., Result]) -> None:
     size = 2**31 - 2
     assert_refused(
-        failing("--set", f"model.hidden={size}", "--set", f"model.lookback={size}"),
+        failing("--set", f"model.hidden={size}"),
         2,
         f"model.hidden = {size}",
         "does not fit into memory",

@@ -135,8 +135,10 @@ def test_formats_say_the_same(prpn: Command, work: Path, tmp_path: Path) -> None
     assert objects[0]["tree"] == tree.brackets()
     assert objects[0]["spans"] == [list(span) for span in tree.spans()]
     assert len(objects[0]["distances"]) == 4
-    assert objects[1] == {"words": [], "tree": "", "spans": [], "distances": []}
+    assert objects[1] == {"words": [], "tree": "", "spans": [], "distances": [], "offsets": []}
     assert "not UTF-8" in objects[2]["error"]
+    assert objects[0]["offsets"] == [[0, 3], [4, 7], [8, 11], [12, 15]]
+    assert lines("labelled") == [tree.labelled(), "", ""]
     assert lines("spans") == [" ".join(f"{a}-{b}" for a, b in tree.spans()), "", ""]
 
 

@@ -100,7 +100,7 @@ def test_a_student_finds_the_trees_of_the_crowd(text: str, tmp_path: Path) -> No
     with pytest.raises(InputError, match="already holds a model"):
         distill(parsers, [text], folder, STUDENT, quiet=True)
     with pytest.raises(InputError, match="without a language model"):
-        load(folder)
+        load(folder).perplexity("the man")
 
 
 def test_a_crowd_that_leans_has_a_student_that_leans(

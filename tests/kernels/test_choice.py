@@ -76,8 +76,12 @@ def test_the_native_core_reads_fp32_on_the_cpu(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_without_a_library_one_line_says_so(
-    built: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    built: Path,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(logging.getLogger("prpn"), "handlers", [])  # the command's, where it was called here before
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(lambda _: kernels.in_use(), range(50))) == {"off"}
     assert kernels.described() == "PyTorch"

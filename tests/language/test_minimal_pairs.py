@@ -25,7 +25,7 @@ def test_a_line_costs_what_it_costs_alone(kind: str) -> None:
     pairs = list(compare(model.network, model.vocabulary, sides))
     assert [pair.line for pair in pairs] == list(range(1, 46))
     for pair, one, other in zip(pairs, first, second, strict=True):
-        costs = [math.fsum(token.bits for token in model.score(line)) for line in (one, other)]
+        costs = [math.fsum(token.bits for token in model.surprisal(line)) for line in (one, other)]
         assert [pair.first, pair.second] == pytest.approx(costs)
         assert pair.lower == ("first" if costs[0] < costs[1] else "second")
 

@@ -24,7 +24,7 @@ def in_one_piece(tokens: list[str], *assignments: str) -> list[float]:
 
 
 def test_as_defined() -> None:
-    scored = model_of().score(TEXT)
+    scored = model_of().surprisal(TEXT)
     assert [(each.line, each.token) for each in scored] == [
         (1, "the"), (1, "old"), (1, "man"), (1, "</s>"),
         (3, "sat"), (3, "zyx"), (3, "on"), (3, "<unk>"), (3, "bench"), (3, "</s>"),
@@ -37,7 +37,7 @@ def test_as_defined() -> None:
 
 
 def test_a_sentence_model_reads_sentences() -> None:
-    scored = model_of("training.batching=sentences").score("the old man\nsat .\n")
+    scored = model_of("training.batching=sentences").surprisal("the old man\nsat .\n")
     first, second = ([each for each in scored if each.line == line] for line in (1, 2))
     for sentence in (first, second):
         expected = in_one_piece([each.token for each in sentence], "training.batching=sentences")
@@ -51,19 +51,19 @@ def test_they_add_up_to_the_perplexity_of_the_file(kind: str, tmp_path: Path) ->
     (tmp_path / "text.txt").write_text(text)
     whole = model.score_file(str(tmp_path / "text.txt"))
     scored = list(model.score_tokens(str(tmp_path / "text.txt")))
-    assert scored == model.score(text)
+    assert scored == model.surprisal(text)
     assert len(scored) == whole.tokens
     assert math.fsum(each.bits for each in scored) * math.log(2) == pytest.approx(whole.nats)
     assert model.perplexity(text) == pytest.approx(whole.perplexity)
 
 
 def test_a_text_without_tokens_has_none() -> None:
-    assert model_of().score("") == []
+    assert model_of().surprisal("") == []
 
 
 def test_with_a_cache() -> None:
     model, text = model_of(), f"{SENTENCE}\n" * 30
-    plain, cached = model.score(text), model.score(text, CachePointer(50, 0.1, 0.5))
+    plain, cached = model.surprisal(text), model.surprisal(text, CachePointer(50, 0.1, 0.5))
     assert [each.bits_without_cache for each in cached] == [each.bits for each in plain]
     assert cached[0].bits == pytest.approx(plain[0].bits)
     assert math.fsum(each.bits for each in cached) < math.fsum(each.bits for each in plain)
@@ -71,4 +71,4 @@ def test_with_a_cache() -> None:
 
 def test_no_cache_for_a_sentence_model() -> None:
     with pytest.raises(ConfigError, match="every sentence by itself"):
-        model_of("training.batching=sentences").score(SENTENCE, CachePointer(50, 0.1, 0.5))
+        model_of("training.batching=sentences").surprisal(SENTENCE, CachePointer(50, 0.1, 0.5))

@@ -91,7 +91,12 @@ def parse_text(
         if isinstance(block, bytes):
             yield block.count(b"\n"), write(block), None
         else:
-            empty = as_json([], "", [], [], [], error=str(block)) if form == "jsonl" else ""
+            own = {"id": block.legible.partition("\t")[0]} if ids else {}
+            empty = (
+                as_json([], "", [], [], [], error=str(block), **own)
+                if form == "jsonl"
+                else "\t".join([*own.values(), ""])
+            )
             yield 1, [f"{empty}\n".encode()], block
 
 

@@ -59,6 +59,10 @@ class Rewritten(str):
         name.rewrite = rewrite
         return name
 
+    def __str__(self) -> str:
+        """Stay what it is where somebody makes sure of a string."""
+        return self
+
 
 def place_of(path: str | Path) -> str:
     """How messages call the input."""
