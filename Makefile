@@ -10,7 +10,7 @@ CPP := $(wildcard src/prpn/kernels/native/*.cpp src/prpn/kernels/native/*.h test
 PACKAGE := setup.py $(shell find src/prpn -type f ! -name '*.so' ! -path '*/__pycache__/*')
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: install demo test test-tiles test-without-compiler sanitize sanitize-threads check format bench tables clean
+.PHONY: install demo test test-tiles test-without-compiler sanitize sanitize-threads attacks check format bench tables clean
 
 install: $(STAMP)
 
@@ -48,10 +48,16 @@ build/sanitized: $(STAMP) $(PACKAGE)
 	nm -D $@/prpn/kernels/_native_avx2*.so | grep -q __asan
 	nm -D $@/prpn/kernels/_native_avx2*.so | grep -q __ubsan
 
+SANITIZED := PYTHONPATH=build/sanitized ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	UBSAN_OPTIONS=print_stacktrace=1 \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" $(BIN)/python
 sanitize: build/sanitized
-	PYTHONPATH=build/sanitized ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
-	$(BIN)/python -m pytest -p no:cacheprovider tests/kernels
+	$(SANITIZED) -m pytest -p no:cacheprovider tests/kernels
+	$(SANITIZED) -m tests.attacks --parsing --cases 60
+
+# Model folders of strangers, far more of them than in the tests.
+attacks: $(STAMP)
+	$(BIN)/python -m tests.attacks --cases 2000 --jobs 2
 
 # Parsing in several Python threads at once, every access to memory watched. It needs addresses as they are without
 # randomising, where there are more random bits than the sanitizer of an older compiler expects.

@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.attacks.driver import Outcome, cases, in_parallel, prepare
+from tests.attacks.tries import NATIVE
 
 
 def main() -> int:
@@ -21,16 +22,18 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--case", type=int, help="this one alone")
     options.add_argument("--only", action="append", default=[], help="this try alone; again for more")
+    options.add_argument("--parsing", action="store_true", help="what ends in the native core's parser alone")
     options.add_argument("--jobs", type=int, default=1)
     options.add_argument("--show", type=int, default=20, help="findings to print")
     given = options.parse_args()
+    names = [*given.only, *(NATIVE if given.parsing else ())]
     began, table, findings, seen = time.monotonic(), Counter[tuple[str, str]](), list[Outcome](), set[int]()
     with tempfile.TemporaryDirectory() as home:
         prepare(Path(home))
         if given.case is not None:
-            outcomes = cases(Path(home), given.seed, [given.case], given.only)
+            outcomes = cases(Path(home), given.seed, [given.case], names)
         else:
-            outcomes = in_parallel(Path(home), given.seed, given.cases, given.jobs, given.only)
+            outcomes = in_parallel(Path(home), given.seed, given.cases, given.jobs, names)
         for outcome in outcomes:
             table[outcome.attempt, outcome.kind] += 1
             seen.add(outcome.case)

@@ -194,6 +194,10 @@ TRIES: dict[str, Try] = {
     **{f"{name} (PRPN_KERNELS=off)": _without_native(attempt) for name, attempt in (API | COMMANDS).items()},
 }
 """By name."""
+NATIVE: tuple[str, ...] = (
+    "parse", "distances", "pickle", *(name for name in API if name.startswith("pipe")), *PARSING
+)  # fmt: skip
+"""What ends in the native core's parser."""
 RELEVANT = {
     "training": ("prpn train --resume",),
     "metrics": ("prpn train --resume",),
