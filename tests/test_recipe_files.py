@@ -73,7 +73,7 @@ def test_a_recipe_that_cannot_be_read_is_no_model_folder(tmp_path: Path, monkeyp
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_text", refuse)
-    with pytest.raises(InputError, match=r"closed\.toml: cannot be read \(Permission denied\)"):
+    with pytest.raises(PrpnError, match=r"closed\.toml: cannot be read \(Permission denied\)"):
         load_recipe(str(path))
     with pytest.raises(InputError, match=r"config\.json: cannot be read .*; is this a model folder\?$"):
         read_saved_recipe(tmp_path / "config.json")

@@ -123,6 +123,30 @@ def test_a_sentence_is_no_file(prpn: Command, tmp_path: Path, monkeypatch: pytes
     assert prpn("parse", "my text").out == "(man)\n"
 
 
+def test_ids_come_back_with_their_trees(prpn: Command, work: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_bytes(b'\xef\xbb\xbf1\tthe old man\n2\t\n"3\tsat \xff\n4\ta\tb\n')
+
+    def lines(form: str) -> list[str]:
+        words = ("parse", tmp_path / "text.txt", "-m", work / "model", "--ids", "--format", form)
+        return prpn(*words).out.split("\n")[:-1]
+
+    trees = [line.split("\t") for line in lines("brackets")]
+    assert [own for own, _ in trees] == ["1", "2", '"3', "4"]
+    assert [tree.replace("(", "").replace(")", "") for _, tree in trees] == ["the old man", "", "", "a b"]
+    objects = [json.loads(line) for line in lines("jsonl")]
+    assert [each["id"] for each in objects] == ["1", "2", '"3', "4"]
+    assert [each["words"] for each in objects] == [["the", "old", "man"], [], [], ["a", "b"]]
+    (tmp_path / "text.txt").write_text("1\ta\nb\n")
+    assert_refused(prpn("parse", tmp_path / "text.txt", "-m", work / "model", "--ids"), 1, "the line 'b' has no tab")
+
+
+def test_threads_change_nothing(prpn: Command, work: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("the old man sat\nman\n" * 3000)
+    words = ("parse", tmp_path / "text.txt", "-m", work / "model", "--threads")
+    assert prpn(*words, 1).out == prpn(*words, 3).out
+    assert prpn(*words, 0).status == 2
+
+
 def test_formats_say_the_same(prpn: Command, work: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_bytes(b"the old man sat\n\n\xff\n")
 

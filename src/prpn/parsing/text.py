@@ -20,7 +20,7 @@ from prpn.kernels.parsing import FORMATS, Format, TextWithTrees
 from prpn.parsing.folded import native_in_use
 from prpn.parsing.parser import Parser
 from prpn.parsing.words import Sentence
-from prpn.text.files import place_of, read_line_blocks
+from prpn.text.files import LineError, place_of, read_line_blocks
 from prpn.trees.from_distances import require_builder
 from prpn.trees.lines import as_json
 
@@ -91,13 +91,15 @@ def parse_text(
         if isinstance(block, bytes):
             yield block.count(b"\n"), write(block), None
         else:
-            own = {"id": block.legible.partition("\t")[0]} if ids else {}
-            empty = (
-                as_json([], "", [], [], [], error=str(block), **own)
-                if form == "jsonl"
-                else "\t".join([*own.values(), ""])
-            )
-            yield 1, [f"{empty}\n".encode()], block
+            yield 1, [f"{_empty(block, form, ids)}\n".encode()], block
+
+
+def _empty(error: LineError, form: Format, ids: bool) -> str:
+    """What stands in the place of a line that is not text."""
+    own = {"id": error.legible.partition("\t")[0]} if ids else {}
+    if form == "jsonl":
+        return as_json([], "", [], [], [], error=str(error), **own)
+    return "\t".join([*own.values(), ""])
 
 
 def writer(parser: Parser, form: Format, builder: Builder, tokenized: bool) -> Writer:
