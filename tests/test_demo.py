@@ -1,6 +1,5 @@
 """The demonstration, shrunk: it trains both models, compares them with the unigram model, and draws trees."""
 
-import signal
 import sys
 from pathlib import Path
 
@@ -40,17 +39,17 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 
 def test_a_stopped_demonstration_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    learn = Trainer._learn
+    learn, stops = Trainer._learn, [StopRequest(), StopRequest()]
 
     def stopped(self: Trainer, batch: Batch) -> tuple[float, int]:
-        signal.raise_signal(signal.SIGINT)
+        stop.make()
         return learn(self, batch)
 
     monkeypatch.setattr(Trainer, "_learn", stopped)
     small = ("model.embedding=8", "model.hidden=8", "training.steps=2", "training.batch_size=64")
-    for _ in range(2):
+    for stop in stops:
         with pytest.raises(InterruptedRunError, match=r"^stopped; the demonstration begins anew next time$"):
-            demo._train_anew(load_recipe("demo").override(small), tmp_path / "run", StopRequest())
+            demo._train_anew(load_recipe("demo").override(small), tmp_path / "run", stop)
 
 
 def test_a_demonstration_under_way_is_not_replaced(tmp_path: Path) -> None:
