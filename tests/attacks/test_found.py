@@ -309,6 +309,21 @@ def test_what_is_shown_of_a_value_is_short(value: Any) -> None:
     assert "\n" not in shown(value)
 
 
+@pytest.mark.parametrize("name", ["--sentences", "--channels", "--lookback", "--lookahead", "--epochs", "--seed"])
+def test_a_student_of_impossible_sizes(name: str, home: Path, tmp_path: Path, command: Command) -> None:
+    words = ("distill", "-m", home / "stream", "--text", home / "text.txt", "--out", tmp_path / "new", name, 10**20)
+    assert_refused(command(*words), 2, f"{name[2:]} = {10**20}: give at most")
+
+
+def test_more_lines_than_can_be_counted(home: Path, command: Command) -> None:
+    assert command("judge", home / "text.txt", "-m", home / "stream", "--lines", 10**20).status == 0
+
+
+def test_a_temperature_that_no_number_holds(home: Path, command: Command) -> None:
+    words = ("temperature", home / "text.txt", "-m", home / "stream", "--tau", "1e308")
+    assert_refused(command(*words), 2, "--tau: more than 1e38", "give inf")
+
+
 def test_what_is_not_finite_is_null() -> None:
     assert finite({"a": [nan, (inf, 1)], "b": "nan"}) == {"a": [None, [None, 1]], "b": "nan"}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +23,7 @@ from prpn.config import Builder, save_recipe
 from prpn.distillation.lessons import Lessons, mark_lessons, tree_lessons
 from prpn.distillation.student import Student, gap_scores, mark_loss, splitting_loss
 from prpn.errors import ConfigError, InputError
-from prpn.models.files import CONFIG, DISTILLED, WEIGHTS
+from prpn.models.files import CONFIG, DISTILLED, WEIGHTS, shown
 from prpn.models.weights import read_network
 from prpn.parsing.folded import Folded
 from prpn.parsing.parser import Parser, standard_deviation
@@ -63,9 +64,14 @@ class StudentConfig:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("sentences", 0), ("channels", 1), ("lookback", 0), ("lookahead", 0), ("epochs", 1)):
+        for name, least, most in (
+            ("sentences", 0, sys.maxsize), ("channels", 1, 100_000), ("lookback", 0, 1000), ("lookahead", 0, 1000),
+            ("epochs", 1, 1_000_000), ("seed", 0, 2**64 - 1),
+        ):  # fmt: skip
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} = {getattr(self, name)}: give {least} or more")
+            if getattr(self, name) > most:
+                raise ConfigError(f"{name} = {shown(getattr(self, name))}: give at most {most:,}")
 
 
 def distill(

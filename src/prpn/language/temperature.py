@@ -57,6 +57,8 @@ def temperatures_from(values: Sequence[str]) -> list[float]:
         raise ConfigError(f"--tau: {error}; give a positive number, or inf") from None
     if any(not value > 0 for value in found):
         raise ConfigError("--tau: a temperature is positive; give inf for hard 0/1 gates")
+    if any(1e38 < value < math.inf for value in found):
+        raise ConfigError("--tau: more than 1e38 is more than numbers can hold; give inf for hard 0/1 gates")
     return found
 
 

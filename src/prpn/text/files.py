@@ -130,7 +130,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str | LineError]]:
 def first_sentences(text: str, lines: int = FIRST_LINES) -> list[str]:
     """The sentences among the first lines of a text, one at least; a line that is not text is an error."""
     found = []
-    for _, line in islice(read_lines(text), lines):
+    for _, line in islice(read_lines(text), min(lines, sys.maxsize)):
         if isinstance(line, LineError):
             raise line
         if line.strip():
