@@ -51,7 +51,7 @@ def measure(sentences: int = SENTENCES, rounds: int = 3) -> dict[str, Any]:
         same = command.read_bytes() == own.read_bytes() == _joined(model.pipe(lines, form="brackets"))
     words = sum(len(line.split()) for line in lines)
     return {"sentences": len(lines), "chunks": words, "same_trees": same} | {
-        "seconds": {name: rounded(taken, 3) for name, taken in seconds.items()}
+        "seconds": {name: rounded(taken) for name, taken in seconds.items()}
     }
 
 
