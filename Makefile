@@ -69,7 +69,7 @@ build/watched: $(STAMP) $(PACKAGE)
 
 sanitize-threads: build/watched
 	PYTHONPATH=build/watched OMP_NUM_THREADS=3 OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS='halt_on_error=1 exitcode=66' \
-	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" setarch "$$(uname -m)" -R $(BIN)/python -m tests.attacks.threads --sentences 400 --threads 8
+	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" setarch "$$(uname -m)" -R $(BIN)/python -m tests.attacks.threads --sentences 4000 --threads 8
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """Before anything else: waiting threads sleep (cores are shared), and hypothesis draws the same examples each time."""
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -25,3 +26,13 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PRPN_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _log_as_it_was() -> Iterator[None]:
+    """What a test or a command in it does to the package's logger ends with the test."""
+    logger = logging.getLogger("prpn")
+    level, handlers = logger.level, logger.handlers[:]
+    yield
+    logger.setLevel(level)
+    logger.handlers[:] = handlers

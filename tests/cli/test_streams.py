@@ -19,7 +19,7 @@ CLOSED = [" ".join(how) for how in product(("", "<&-"), ("", ">&-"), ("", "2>&-"
 
 
 def shell(line: str, stdin: bytes = b"the old man\n") -> tuple[int, bytes, bytes]:
-    environment = {**os.environ, "PYTHONFAULTHANDLER": "", "COLUMNS": "80"}
+    environment = {**os.environ, "PYTHONFAULTHANDLER": "", "COLUMNS": "80", "PRPN_KERNELS": "off"}
     done = subprocess.run(["bash", "-c", line], input=stdin, capture_output=True, env=environment, check=False)
     return done.returncode, done.stdout, done.stderr
 
