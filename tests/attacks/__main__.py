@@ -1,6 +1,8 @@
 """Attack model folders: `python -m tests.attacks --cases 2000 --seed 1` prints what came of it.
 
-Before that every try must give an answer to a sound folder. A finding is repeated with `--seed N --case NUMBER`, and `--only 'prpn parse'` for one of the tries.
+Before that every try must give an answer to a sound folder.
+
+A finding is repeated with `--seed N --case NUMBER`, and `--only 'prpn parse'` for one of the tries.
 """
 
 from __future__ import annotations
