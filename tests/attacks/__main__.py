@@ -1,5 +1,7 @@
 """Attack model folders: `python -m tests.attacks --cases 2000 --seed 1` prints what came of it.
 
+Before that every try must give an answer to a sound folder.
+
 A finding is repeated with `--seed N --case NUMBER`, and `--only 'prpn parse'` for one of the tries.
 """
 
@@ -10,10 +12,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
-from tests.attacks.driver import Outcome, cases, in_parallel, prepare
-from tests.attacks.tries import NATIVE
+from tests.attacks.driver import Outcome, cases, in_parallel, prepare, unanswered
+from tests.attacks.tries import API, COMMANDS, NATIVE
 
 
 def main() -> int:
@@ -34,9 +37,9 @@ def main() -> int:
             outcomes = cases(Path(home), given.seed, [given.case], names)
         else:
             outcomes = in_parallel(Path(home), given.seed, given.cases, given.jobs, names)
-        for outcome in outcomes:
+        for outcome in chain(unanswered(Path(home), names or [*API, *COMMANDS]), outcomes):
             table[outcome.attempt, outcome.kind] += 1
-            seen.add(outcome.case)
+            seen |= {outcome.case} - {-1}
             if not outcome.is_sound:
                 findings.append(outcome)
                 print(f"case {outcome.case}, {outcome.attempt}: {outcome.kind}", file=sys.stderr, flush=True)

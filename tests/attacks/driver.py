@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.attacks import sound
 from tests.attacks.mutations import spoil
-from tests.attacks.tries import RELEVANT, TRIES, Kit, Try, Wrong
+from tests.attacks.tries import REFUSED, RELEVANT, TRIES, Kit, Try, Wrong
 
 SECONDS = 20
 """Of a processor that a try may take."""
@@ -104,6 +104,19 @@ def cases(home: Path, seed: int, numbers: Sequence[int], names: Sequence[str] = 
                     yield watched(number, name, TRIES[name], Kit(folder, kind, home, Path(own)), changes)
 
 
+def unanswered(home: Path, names: Sequence[str] = ()) -> Iterator[Outcome]:
+    """Tries that no sound folder gives an answer to: what is always refused is not tried at all."""
+    for name in names or TRIES:
+        for kind in ("stream", "characters"):
+            with tempfile.TemporaryDirectory(dir=home) as own:
+                shutil.copytree(home / kind, Path(own) / "model")
+                outcome = watched(-1, name, TRIES[name], Kit(Path(own) / "model", kind, home, Path(own)))
+            if outcome.kind == "answer":
+                break
+        else:
+            yield Outcome(-1, name, "unanswered", f"{outcome.kind}: {outcome.said}", ("sound folders",))
+
+
 def watched(number: int, name: str, attempt: Try, kit: Kit, changes: tuple[str, ...] = ()) -> Outcome:
     """A try in a process of its own."""
     from prpn.errors import PrpnError
@@ -125,7 +138,7 @@ def watched(number: int, name: str, attempt: Try, kit: Kit, changes: tuple[str, 
             signal.setitimer(signal.ITIMER_REAL, PATIENCE)
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
             try:
-                attempt(kit)
+                refused = attempt(kit) is REFUSED
             except PrpnError as error:
                 text = str(error)
                 sound = "\n" not in text and len(text) <= 1000
@@ -135,7 +148,7 @@ def watched(number: int, name: str, attempt: Try, kit: Kit, changes: tuple[str, 
             except BaseException:
                 tell("exception", traceback.format_exc()[-2500:])
             else:
-                tell("answer", "")
+                tell("refusal" if refused else "answer", "")
 
         _in_child(work)
     os.close(writer)

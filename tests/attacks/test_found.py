@@ -122,6 +122,14 @@ def test_weights_that_predict_nothing(home: Path, folder: Path, command: Command
         assert_refused(command(*words), 1, "predicts what is not a number")
 
 
+def test_numbers_without_dimensions_are_saved_as_such(folder: Path, tmp_path: Path) -> None:
+    model = prpn.load(folder)
+    model.save(tmp_path / "saved")
+    before, after = (Raw.read(each / "model.safetensors").arrays for each in (folder, tmp_path / "saved"))
+    assert {name: shape for name, (_, shape, _) in after.items()} == {n: shape for n, (_, shape, _) in before.items()}
+    assert prpn.load(tmp_path / "saved").perplexity("the old man") == model.perplexity("the old man")
+
+
 def test_numbers_that_fp32_cannot_hold(folder: Path) -> None:
     name = "reading.0.input_gates.weight"
     spoil(folder / "model.safetensors", lambda raw: raw.put(name, np.full(raw.array(name).shape, 1e300)))

@@ -38,6 +38,10 @@ class Kit:
         return self.home / "text.txt"
 
 
+REFUSED = "refused"
+"""What a try of the command gives where it said why not."""
+
+
 class Wrong(Exception):  # noqa: N818 - not an error of the package
     """An answer that is none, or a message that is not one line."""
 
@@ -89,11 +93,12 @@ def _without_native(attempt: Try) -> Try:
 def command(*words: str, is_json: bool = False, many_lines: bool = False) -> Try:
     """A command in this process; {model}, {text}, {gold}, {recipe} and {room} are put in."""
 
-    def attempt(kit: Kit) -> None:
+    def attempt(kit: Kit) -> object:
         places = {"model": kit.folder, "text": kit.text, "gold": kit.home / "gold.trees", "room": kit.room,
                   "recipe": kit.home / f"{kit.kind}.toml", "sound": kit.home / kit.kind}  # fmt: skip
         status, out, err = run_command([word.format(**places) for word in words], kit.room)
         checked(status, out, err, is_json=is_json, many_lines=many_lines)
+        return REFUSED if status else None
 
     return attempt
 

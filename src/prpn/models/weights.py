@@ -102,7 +102,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Array], header: Mapping[str, A
     """Write a safetensors file, replacing an older one in one step."""
     metadata = None if header is None else {"json": json.dumps(header)}
     with replacing(path) as file:
-        file.write(save({name: array.copy(order="C") for name, array in arrays.items()}, metadata=metadata))
+        file.write(save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata=metadata))
 
 
 def require_finite(array: NDArray[Any], name: str, place: str) -> None:
